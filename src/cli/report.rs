@@ -73,7 +73,7 @@ impl Report {
             }
             return if may_become_a_page(&path) { Ok(path) } else { Err(not_a_page(&path)) };
         }
-        project.prepare()?;
+        project.prepare().map_err(|error| error.hint("write the page elsewhere with `--output FILE`"))?;
         Ok(project.state.join("report.html"))
     }
 }

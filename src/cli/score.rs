@@ -95,7 +95,9 @@ fn read(context: &Context<'_>, project: &Project, handoff: &str) -> Result<(Stri
     let bytes = if handoff == "-" {
         fs::read_at_most(std::io::stdin().lock(), MAX_HANDOFF)
     } else {
-        fs::read_at_most(fs::open_plain(&path)?, MAX_HANDOFF)
+        let hint = "name the file of a handoff, or `latest`, or `-` for standard input";
+        let with_hint = |error: Error| if error.hints().is_empty() { error.hint(hint) } else { error };
+        fs::read_at_most(fs::open_plain(&path).map_err(with_hint)?, MAX_HANDOFF)
     };
     let bytes = bytes.map_err(|cause| Error::io("read", Path::new(handoff), cause))?;
     let name = text::one_line(handoff, 400);

@@ -12,7 +12,7 @@ use crate::project::Project;
 use crate::search::{Index, KeptFigure};
 
 /// Grows with every change of a measure or of what is kept: entries of another version are computed again.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 pub(super) struct Ledger {
     index: Index,

@@ -22,7 +22,7 @@ const SIGNS: [&str; 10] =
 
 /// The question that an error message asks: its lines that name the error, without numbers, addresses, hashes and directories.
 pub(crate) fn question(message: &str) -> String {
-    let message = text::without_controls(&without_styles(&ends(message)));
+    let message = text::without_sequences(&ends(message));
     let is_sign = |line: &&str| SIGNS.iter().any(|sign| line.to_lowercase().contains(sign));
     let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let mut telling: Vec<&str> = lines.iter().copied().filter(is_sign).take(MAX_LINES).collect();
@@ -40,18 +40,6 @@ fn ends(message: &str) -> String {
     let tail = (rest.len().saturating_sub(MAX_END)..=rest.len()).find_map(|at| rest.get(at..)).unwrap_or_default();
     let between = if head.len() + tail.len() < message.len() { "\n" } else { "" };
     format!("{head}{between}{tail}")
-}
-
-/// The text without the escape sequences that colour it.
-fn without_styles(message: &str) -> String {
-    let mut parts = message.split('\u{1b}');
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let after =
-            part.strip_prefix('[').and_then(|rest| Some(&rest[rest.find(|c: char| c.is_ascii_alphabetic())? + 1..]));
-        plain.push_str(after.unwrap_or(part));
-    }
-    plain
 }
 
 /// The part of a word that is the same each time: the name of a file without its directory and line, nothing of a number, an
@@ -112,6 +100,7 @@ mod tests {
                 "panicked at after ms failed to get",
             ),
             ("it just stopped\nat line 7", "it just stopped at line"),
+            ("error[\u{1b}]8;;https://x.example/E0308.html\u{7}E0308\u{1b}]8;;\u{7}]: no", "error[E0308 no"),
             ("", ""),
         ] {
             assert_eq!(question(message), expected, "{message}");

@@ -25,6 +25,7 @@
 //! | `rank` | how candidates are scored; every constant with its reason |
 //! | `error_message` | an error that was met before, and what was done next |
 //! | `path` | the sessions that touched a file |
+//! | `traced_file` | the names that a file had, and whether it has changed since a session edited it |
 //! | `archives` | the archived handoffs that may have a piece of text |
 //! | `action` | what an agent is reminded of before a command or an edit |
 //! | `recall` | what an agent is reminded of at the first prompt of a session |
@@ -63,6 +64,7 @@ mod session_passages;
 mod sources;
 mod store;
 mod text_passages;
+mod traced_file;
 mod update;
 #[cfg(feature = "vectors")]
 mod vectors;

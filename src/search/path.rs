@@ -1,87 +1,17 @@
 //! The sessions that touched a file or a directory, with what was asked, decided and run around it.
 
-use std::path::Path;
-use std::time::Duration;
-
 use super::answer::{Hit, Near, hit_of};
 use super::passage::PassageKind;
 use super::query::Query;
 use super::store::{Index, StoredPassage};
+use super::traced_file::TracedFile;
 use crate::base::text;
-use crate::git::Git;
-use crate::project::Project;
 
-/// How long git may take to follow the names of a file.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How many earlier names of a file are looked for.
-const MAX_NAMES: usize = 20;
 /// How many passages around an edit are shown, and how long each may be.
 const SHOWN: usize = 4;
 const MAX_SHOWN: usize = 300;
 /// How many passages before and after an edit belong to it.
 const AROUND: i64 = 12;
-
-/// A file of the project as git knows it.
-#[derive(Debug, Default)]
-pub(super) struct TracedFile {
-    /// Its name, then the names that it had before.
-    pub names: Vec<String>,
-    /// When it was last changed, in seconds since 1970, committed or not.
-    pub changed: Option<i64>,
-}
-
-impl TracedFile {
-    /// Traces a file by its path relative to the project.
-    pub(super) fn of(project: &Project, path: &str) -> TracedFile {
-        let git = Git::at(&project.root).within(PATIENCE).with_config(&["core.quotepath=false"]);
-        let mut traced = TracedFile { names: vec![path.to_owned()], changed: None };
-        // A directory has no earlier names, and something in it changes often.
-        if crate::base::fs::is_directory(&project.root.join(path)) {
-            return traced;
-        }
-        // The name of a file may have brackets, which git would take for a pattern. The project may be below the top of the work
-        // tree, and its names are relative to itself.
-        let log_of = |path: &str| {
-            let spec = format!(":(literal){path}");
-            let log = ["log", "--follow", "--relative", "--format=%ct", "--name-only", "--max-count=500", "--", &spec];
-            asked(&git, &log)
-        };
-        let mut log = log_of(path);
-        // A name that no commit has may be new, and the file be renamed but not committed.
-        if log.is_empty() {
-            let renamed = asked(
-                &git,
-                &["diff", "--cached", "--relative", "--name-status", "--find-renames", "--diff-filter=R", "HEAD"],
-            );
-            let fields = renamed.lines().map(|line| line.split('\t').collect::<Vec<_>>());
-            let before = fields.filter(|fields| fields.get(2) == Some(&path)).find_map(|fields| fields.get(1).copied());
-            log = before.map(log_of).unwrap_or_default();
-        }
-        for line in log.lines().filter(|line| !line.is_empty()) {
-            match line.parse::<i64>() {
-                Ok(at) => traced.changed = traced.changed.max(Some(at)),
-                Err(_) if traced.names.len() < MAX_NAMES && !traced.names.iter().any(|name| name == line) => {
-                    traced.names.push(line.to_owned());
-                }
-                Err(_) => {}
-            }
-        }
-        traced.changed = traced.changed.max(written(&project.root.join(path)));
-        traced
-    }
-}
-
-/// What git prints; empty if it fails.
-fn asked(git: &Git, arguments: &[&str]) -> String {
-    let answer = git.ask(arguments).ok().filter(|answer| answer.succeeded);
-    answer.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned()).unwrap_or_default()
-}
-
-/// When a file was last written.
-fn written(path: &Path) -> Option<i64> {
-    let since = crate::base::fs::modified(path)?.duration_since(std::time::SystemTime::UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_secs()).ok()
-}
 
 /// The sessions that touched a file, newest first. The filters by agent, branch and time count.
 pub(super) fn sessions(index: &Index, file: &TracedFile, query: &Query) -> rusqlite::Result<Vec<Hit>> {
@@ -136,7 +66,7 @@ fn hit(index: &Index, file: &TracedFile, document: i64, at: Option<i64>) -> rusq
     near.extend(around(&[PassageKind::Command]).into_iter().take(1));
     near.extend(around(&[PassageKind::Answer]).pop());
     near.truncate(SHOWN);
-    let changed_since = file.changed.zip(at).map(|(changed, at)| changed > at);
+    let changed_since = file.has_changed(at, stored.facts.started);
     let hit = hit_of(index, &stored, asked.unwrap_or(edit).clone(), at)?;
     Ok(Some(Hit { near, changed_since, ..hit }))
 }

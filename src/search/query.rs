@@ -69,7 +69,7 @@ pub(crate) fn asks_only_for_a_time(question: &str, today: NaiveDate) -> bool {
 
 impl Question {
     pub(super) fn of(question: &str, today: NaiveDate) -> Question {
-        let text = text::without_controls(text::cut(question, MAX_QUESTION));
+        let text = text::without_sequences(text::cut(question, MAX_QUESTION));
         let (times, others) = dates::split_times(&text, today);
         let is_only_time = times.iter().any(|time| !matches!(time, NamedTime::Year(_)))
             && words::words(&others).iter().all(|word| word.is_common);
@@ -178,6 +178,7 @@ mod tests {
             question(text);
         }
         assert_eq!(question("path: x").paths, Vec::<String>::new());
+        assert_eq!(question("\u{1b}[31mlexer\u{1b}[0m loops").words, ["lexer", "loop"], "text from a terminal");
         assert_eq!(question(&"word ".repeat(1 << 20)).words, ["word"]);
     }
 }

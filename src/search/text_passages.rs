@@ -158,7 +158,7 @@ fn document(about: Document, kind: PassageKind, at: &str, content: &str) -> Opti
 
 /// A text as it may be indexed: without what is private, secrets and control characters.
 fn cleaned(content: &str) -> String {
-    secrets::clean(&text::without_private(&text::without_controls(content))).trim().to_owned()
+    secrets::clean(&text::without_private(&text::without_sequences(content))).trim().to_owned()
 }
 
 fn first_line(content: &str) -> &str {

@@ -38,6 +38,7 @@ pub(super) struct Question {
 }
 
 /// How a call ended.
+#[derive(Clone, Copy)]
 pub(super) enum Ended<'a> {
     /// The exit code and the output. The code is 0 for a tool that is not a command and succeeded.
     Code(i64, &'a str),

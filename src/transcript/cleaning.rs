@@ -30,7 +30,7 @@ enum Form {
 pub(super) fn raw(text: &str) -> String {
     let kept = text::cut(text, MAX_RAW);
     let end = if kept.len() < text.len() { kept.rfind(char::is_whitespace) } else { None };
-    text::without_controls(&kept[..end.unwrap_or(kept.len())])
+    text::without_sequences(&kept[..end.unwrap_or(kept.len())])
 }
 
 /// Removes private passages and secrets from all texts, then cuts them. All are scanned together, because one scan per text
@@ -46,7 +46,7 @@ pub(super) fn clean(found: &mut Transcript) {
         if text::has_no_controls(text) && memchr::memchr2(b'<', BETWEEN_BYTE, text.as_bytes()).is_none() {
             together.push_str(text);
         } else {
-            together.push_str(&text::without_private(&text::without_controls(text)).replace(BETWEEN, ""));
+            together.push_str(&text::without_private(&text::without_sequences(text)).replace(BETWEEN, ""));
         }
     }
     let cleaned = secrets::clean(&together);

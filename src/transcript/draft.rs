@@ -424,19 +424,29 @@ impl Draft {
     fn command_ended(&mut self, number: u64, ended: &Ended<'_>) {
         let Some(at) = self.commands.iter().position(|(other, _)| *other == number) else { return };
         let command = &mut self.commands[at].1;
-        command.outcome = match ended {
+        // Colours divide the words that say how a command ended.
+        let plain = match ended {
+            Ended::Code(_, output) | Ended::Failed(output) if output.contains('\u{1b}') => text::without_styles(output),
+            _ => String::new(),
+        };
+        let said = match *ended {
+            Ended::Code(code, _) if !plain.is_empty() => Ended::Code(code, &plain),
+            Ended::Failed(_) if !plain.is_empty() => Ended::Failed(&plain),
+            ended => ended,
+        };
+        command.outcome = match said {
             Ended::NotRun => {
                 self.commands.remove(at);
                 return;
             }
-            Ended::Code(code, output) => test_outcome::judge(&command.command, *code, output),
+            Ended::Code(code, output) => test_outcome::judge(&command.command, code, output),
             Ended::Failed(_) => Outcome::Failed(None),
             Ended::Unknown => return,
         };
         let command = command.clone();
         self.did(ActionKind::Command, &command.command, ended, command.outcome);
         let turn = self.talk.turn();
-        self.ran.add(turn, self.talk.len(), &command, ended, self.found.ended);
+        self.ran.add(turn, self.talk.len(), &command, &said, self.found.ended);
         self.work.command_ended(turn, &command.command, command.outcome);
         if self.is_for_search {
             return;
@@ -444,7 +454,7 @@ impl Draft {
         if command.outcome == Outcome::Passed {
             self.may_have_written(turn, &command.command);
         }
-        let output = if let Ended::Code(_, output) = ended { output } else { "" };
+        let output = if let Ended::Code(_, output) = said { output } else { "" };
         if let Some(name) = test_outcome::name(&command.command, output) {
             self.tested(name, command);
         }

@@ -72,6 +72,15 @@ fn the_page_goes_where_the_user_wants_it() {
 }
 
 #[test]
+fn where_no_state_can_be_the_page_can_be_elsewhere() {
+    let world = World::with_git();
+    world.write(".agent-handover", "a file in the place of the state directory");
+    let refused = world.run(&["report"]).expect(74).seen();
+    assert!(refused.contains("hint: write the page elsewhere with `--output FILE`"), "{refused}");
+    world.run(&["report", "--output", "page.html"]).expect(0);
+}
+
+#[test]
 fn only_an_earlier_page_is_written_over() {
     let world = World::with_git();
     world.write("mine.txt", "my notes");

@@ -400,6 +400,11 @@ fn a_handoff_that_is_a_pipe_is_refused_and_nobody_waits_for_its_other_end() {
         refused.stderr
     );
     world.run(&["score", "--handoff", "/dev/null"]).expect(74);
+    let absent = world.run(&["score", "--handoff", "absent.md"]).expect(1).seen();
+    assert!(
+        absent.contains("No such file") && absent.contains("hint: name the file of a handoff, or `latest`"),
+        "{absent}"
+    );
 }
 
 #[test]

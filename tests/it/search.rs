@@ -434,6 +434,8 @@ fn an_error_is_found_again_with_what_was_done_next() {
     let unknown = ask("fatal: remote origin already exists").expect(1);
     assert_eq!(unknown.json()["hits"], json!([]));
     ask("").expect(1);
+    let nothing = world.run(&["search", "--error"]).expect(1).seen();
+    assert!(nothing.contains("standard input has no error message"), "{nothing}");
 }
 
 #[test]
@@ -442,7 +444,7 @@ fn the_sessions_of_a_file_are_found_under_its_earlier_names() {
     world.write("src/lexer.rs", "fn lex() {}\nfn next_token() {}\n");
     let git = |arguments: &[&str]| world.git(&[&["-c", "user.name=a", "-c", "user.email=a@b"], arguments].concat());
     git(&["add", "src"]);
-    git(&["commit", "-qm", "lexer"]);
+    git(&["commit", "-qm", "lexer", "--date=2026-11-10T10:00:00Z"]);
     git(&["mv", "src/lexer.rs", "src/tokens.rs"]);
     git(&["commit", "-qm", "rename"]);
     // By way of a name that git would quote.
@@ -460,6 +462,12 @@ fn the_sessions_of_a_file_are_found_under_its_earlier_names() {
     git(&["mv", "src/tokens.rs", "src/scanner.rs"]);
     assert_eq!(sessions(&world, &["--path", "src/scanner.rs"]), ["lexer"]);
     git(&["mv", "src/scanner.rs", "src/tokens.rs"]);
+    // The same with `mv`, of which git knows nothing.
+    std::fs::rename(world.path("src/tokens.rs"), world.path("src/moved \"1\".rs")).unwrap();
+    assert_eq!(sessions(&world, &["--path", "src/moved \"1\".rs"]), ["lexer"]);
+    std::fs::rename(world.path("src/moved \"1\".rs"), world.path("src/tokens.rs")).unwrap();
+    world.write("src/tokens.rs", "fn lex() {}\n");
+    git(&["commit", "-qam", "change", "--date=2026-11-12T10:00:00Z"]);
     let found = world.run(&["search", "--json", "--path", "src/tokens.rs"]).expect(0).json();
     let hit = &found["hits"][0];
     assert_eq!((&hit["session"], &hit["kind"]), (&json!("lexer"), &json!("request")), "{found}");
@@ -472,6 +480,15 @@ fn the_sessions_of_a_file_are_found_under_its_earlier_names() {
     assert_eq!(sessions(&world, &["--path", "src/tokens.rs", "--since", "2026-11-11"]), [""; 0]);
     assert_eq!(sessions(&world, &["--path", "src/tokens.rs", "--until", "2026-11-11"]), ["lexer"]);
     world.run(&["search", "--path", "src/other.rs"]).expect(1);
+    // A place in the file, and a way to it through a link.
+    for place in ["src/tokens.rs:12", "src/tokens.rs:12:5"] {
+        assert_eq!(sessions(&world, &["--path", place]), ["lexer"], "{place}");
+    }
+    std::os::unix::fs::symlink("src", world.path("linked")).unwrap();
+    assert_eq!(sessions(&world, &["--path", "linked/tokens.rs"]), ["lexer"]);
+    assert_eq!(sessions(&world, &["--path", "linked"]), ["lexer", "dates"]);
+    let filtered = world.run(&["search", "--path", "src/tokens.rs", "--agent", "codex"]).expect(1).seen();
+    assert!(filtered.contains("nothing was found with these filters"), "{filtered}");
     // A directory: the sessions that edited something in it, also if it is gone.
     for directory in ["src", "src/", "./src", world.path("src").to_str().unwrap()] {
         assert_eq!(sessions(&world, &["--path", directory]), ["lexer", "dates"], "{directory}");
@@ -483,6 +500,70 @@ fn the_sessions_of_a_file_are_found_under_its_earlier_names() {
     assert!(root.stderr.contains("name a file or a directory in it"), "{}", root.stderr);
     let outside = world.run(&["search", "--path", "/etc/passwd"]).expect(64);
     assert!(outside.stderr.contains("is not a file of the project"), "{}", outside.stderr);
+}
+
+#[test]
+fn a_file_has_changed_only_if_its_content_is_another_one() {
+    let world = world();
+    let git = |arguments: &[&str]| world.git(&[&["-c", "user.name=a", "-c", "user.email=a@b"], arguments].concat());
+    let write = |content: &str, at: &str| {
+        world.write("src/lexer.rs", content);
+        let at = std::time::SystemTime::from(chrono::DateTime::parse_from_rfc3339(at).unwrap());
+        std::fs::File::open(world.path("src/lexer.rs")).unwrap().set_modified(at).unwrap();
+    };
+    let has_changed = || {
+        let found = world.run(&["search", "--json", "--path", "src/lexer.rs"]).expect(0).json();
+        found["hits"][0]["changed_since"].as_bool().unwrap()
+    };
+    // The session edited the file at nine o'clock on the tenth.
+    write("fn lex() {}\n", "2026-11-10T08:59:00Z");
+    assert!(!has_changed(), "nothing is committed");
+    git(&["add", "src"]);
+    git(&["commit", "-qm", "the edit", "--date=2026-11-10T09:30:00Z"]);
+    assert!(!has_changed(), "the edit is committed");
+    write("fn lex() {}\n", "2026-11-11T09:00:00Z");
+    assert!(!has_changed(), "it is written again as it was");
+    write("fn lex() { 1 }\n", "2026-11-11T10:00:00Z");
+    assert!(has_changed(), "it is written anew");
+    git(&["commit", "-qam", "another edit", "--date=2026-11-11T10:30:00Z"]);
+    assert!(has_changed(), "another edit is committed");
+    write("fn lex() {}\n", "2026-11-11T11:00:00Z");
+    git(&["commit", "-qam", "revert", "--date=2026-11-11T11:30:00Z"]);
+    assert!(!has_changed(), "it is as it was");
+    std::fs::remove_file(world.path("src/lexer.rs")).unwrap();
+    assert!(has_changed(), "it is gone");
+}
+
+#[test]
+fn colour_in_what_a_tool_printed_hides_no_word() {
+    let world = world();
+    let token = ["ghp_\u{1b}[1maB3dE5fG7hI9", "\u{1b}[0mjK1lM3nO5pQ7rS9tU1vW3xY5"].concat();
+    let output = format!("\u{1b}[1m\u{1b}[31merror\u{1b}[0m[E0999]: gizmo\u{1b}[0m is missing, not {token}");
+    let green = "test result: \u{1b}[32mok\u{1b}[m. 3 passed; 0 failed; 0 ignored";
+    Transcript::of(&world, "gizmo", "2026-11-12T09:00:00Z").asks("Build it").runs("make", &output, true).runs(
+        "cargo test gizmo --color always | tail -3",
+        green,
+        false,
+    );
+    for question in ["error:gizmo", "\u{1b}[31mgizmo\u{1b}[0m"] {
+        assert_eq!(first(&world, question), "gizmo");
+    }
+    let shown = world.run(&["search", "gizmo"]).expect(0).stdout;
+    assert!(shown.contains("error[E0999]: gizmo is missing, not"), "{shown}");
+    assert!(shown.contains("[redacted:github-token]") && !shown.contains("aB3dE5"), "{shown}");
+    let tested = world.run(&["search", "cargo test gizmo", "--kind", "command"]).expect(0).stdout;
+    assert!(tested.contains("tail -3 (passed)"), "{tested}");
+}
+
+#[test]
+fn what_is_shown_beside_a_hit_fits_the_terminal() {
+    let world = world();
+    world.write("src/lexer.rs", "fn lex() {}\n");
+    let mut command = world.command(&["search", "--path", "src/lexer.rs"]);
+    let shown = finish(command.env("COLUMNS", "50")).expect(0).stdout;
+    assert!(shown.contains("\n     answer: The loop ended when next_token\n       returned no position"), "{shown}");
+    let wide: Vec<&str> = shown.lines().filter(|line| line.chars().count() > 50 && !line.contains("less ")).collect();
+    assert_eq!(wide, [""; 0]);
 }
 
 #[test]

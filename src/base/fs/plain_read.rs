@@ -98,7 +98,7 @@ pub(crate) fn open_if_exists(path: &Path) -> Result<Option<File>> {
 
 /// Like [`open`], for a regular file: anything else is refused, because reading it could block.
 pub(crate) fn open_plain(path: &Path) -> Result<File> {
-    let absent = || Error::io("read", path, io::Error::from(io::ErrorKind::NotFound)).in_category(Category::Failed);
+    let absent = || Error::io("read", path, io::Error::from(rustix::io::Errno::NOENT)).in_category(Category::Failed);
     open_if_exists(path)?.ok_or_else(absent)
 }
 

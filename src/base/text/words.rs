@@ -6,6 +6,8 @@ use super::{for_model, for_terminal};
 
 /// How much of a text is looked at for a line of it. A text may have any size, and a line shows its beginning.
 const LOOKED_AT: usize = 1 << 20;
+/// The character with which an escape sequence begins.
+const ESCAPE: char = '\u{1b}';
 
 /// Text for a message: one line as a terminal may show it, at most `max` characters.
 pub(crate) fn one_line(text: &str, max: usize) -> String {
@@ -45,6 +47,43 @@ pub(crate) fn without_controls(text: &str) -> String {
         return text.to_owned();
     }
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+/// Text for storage without what a terminal would carry out: without escape sequences, which would divide words, and without
+/// other control characters, except newline and tab.
+pub(crate) fn without_sequences(text: &str) -> String {
+    if has_no_controls(text) { text.to_owned() } else { without_controls(&without_styles(text)) }
+}
+
+/// The text without the escape sequences that colour it, link it or name a window. An escape that begins nothing stays.
+pub(crate) fn without_styles(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(ESCAPE) {
+        let (before, from) = rest.split_at(at);
+        plain.push_str(before);
+        rest = after_sequence(from).unwrap_or_else(|| {
+            plain.push(ESCAPE);
+            &from[ESCAPE.len_utf8()..]
+        });
+    }
+    plain + rest
+}
+
+/// What follows the escape sequence with which a text begins; `None` if it begins with none.
+pub(crate) fn after_sequence(text: &str) -> Option<&str> {
+    let text = text.strip_prefix(ESCAPE)?;
+    if let Some(rest) = text.strip_prefix('[') {
+        let end = rest.find(|c: char| !matches!(c, ' '..='?'))?;
+        return matches!(rest.as_bytes()[end], b'@'..=b'~').then(|| &rest[end + 1..]);
+    }
+    if let Some(rest) = text.strip_prefix(']') {
+        // The end is another escape sequence or the bell. It is in the same line, or this is no sequence.
+        let end = rest.find(|c: char| c.is_control())?;
+        let after = &rest[end..];
+        return after.strip_prefix('\u{7}').or_else(|| after.strip_prefix("\u{1b}\\"));
+    }
+    text.strip_prefix("(B")
 }
 
 /// Whether a text surely has no control characters, except newline and tab. Most texts have none.
@@ -169,6 +208,23 @@ mod tests {
         let text = "می‌خواهم \u{200b}\u{e0041}\u{202e}👩‍🚀";
         assert_eq!(kept_line(&format!("{text}\n\u{1b}x"), 100), format!("{text} x"));
         assert_eq!(without_controls(&format!("{text}\n\u{1b}x")), format!("{text}\nx"));
+    }
+
+    #[test]
+    fn escape_sequences_are_removed_whole_and_nothing_else() {
+        for (styled, plain) in [
+            ("\u{1b}[0m\u{1b}[1;38;5;9merror\u{1b}[0m: no", "error: no"),
+            ("\u{1b}]8;;https://x.example/E1\u{1b}\\E1\u{1b}]8;;\u{1b}\\ and", "E1 and"),
+            ("\u{1b}]0;a title\u{7}text\u{1b}(B\u{1b}[m", "text"),
+            ("gh\u{1b}[1mp_\u{1b}[Kx", "ghp_x"),
+            ("[31m is no style", "[31m is no style"),
+            ("a\u{1b}", "a\u{1b}"),
+            ("a\u{1b}[", "a\u{1b}["),
+            ("a\u{1b}[1ä", "a\u{1b}[1ä"),
+            ("a\u{1b}]never closed\nb\u{7}", "a\u{1b}]never closed\nb\u{7}"),
+        ] {
+            assert_eq!(without_styles(styled), plain, "{styled:?}");
+        }
     }
 
     #[test]

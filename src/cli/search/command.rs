@@ -1,6 +1,6 @@
 //! The arguments of `search`, and the call that they make.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -109,11 +109,7 @@ impl Search {
         if self.json {
             context.ui.answer_json(&json::document(&found, &freshness, &meaning));
         } else if found.is_empty() {
-            context.ui.tell(if is_empty_question {
-                "the question has no word to look for; name what was said, done or seen"
-            } else {
-                self.hint()
-            });
+            context.ui.tell(self.hint(is_empty_question));
         } else {
             list::print(context.ui, &found);
         }
@@ -121,8 +117,13 @@ impl Search {
     }
 
     /// What to do if nothing was found.
-    fn hint(&self) -> &'static str {
+    fn hint(&self, is_empty_question: bool) -> &'static str {
         match (self.error, &self.path) {
+            (true, _) if is_empty_question => {
+                "standard input has no error message; for example: `cargo test 2>&1 | agent-handover search --error`"
+            }
+            _ if is_empty_question => "the question has no word to look for; name what was said, done or seen",
+            (true, _) | (_, Some(_)) if self.is_filtered() => "nothing was found with these filters; leave one out",
             (true, _) => "no earlier session met this error, as far as transcripts show",
             (_, Some(_)) => {
                 "no session edited this file, as far as transcripts show; `path:` searches by a part of a path"
@@ -149,7 +150,7 @@ impl Search {
             return Err(Error::usage("`--since` is later than `--until`"));
         }
         Ok(Query {
-            text: if self.error { error_message()? } else { self.query.join(" ") },
+            text: if self.error { error_message(context.ui)? } else { self.query.join(" ") },
             is_error: self.error,
             file: self.path.as_deref().map(|path| self.file(context, path)).transpose()?,
             limit: self.limit as usize,
@@ -166,10 +167,14 @@ impl Search {
     fn file(&self, context: &Context<'_>, path: &Path) -> Result<String> {
         let root = fs::real(&context.project(None, None)?.root);
         let path = fs::tidy(&fs::real(&context.cwd).join(path)).unwrap_or_else(|| path.to_path_buf());
-        let below = path.strip_prefix(&root).ok().and_then(Path::to_str).filter(|below| !below.is_empty());
-        below.map(str::to_owned).ok_or_else(|| {
-            Error::usage(format!("`{}` is not a file of the project `{}`", path.display(), root.display()))
-                .hint("name a file or a directory in it; it need not exist any more")
+        let path = without_line(&path);
+        let Some(below) = path.strip_prefix(&root).ok().filter(|below| !below.as_os_str().is_empty()) else {
+            let message = format!("`{}` is not a file of the project `{}`", path.display(), root.display());
+            return Err(Error::usage(message).hint("name a file or a directory in it; it need not exist any more"));
+        };
+        below.to_str().map(str::to_owned).ok_or_else(|| {
+            Error::usage(format!("the path `{}` is not UTF-8 text", below.display()))
+                .hint("no transcript can name such a file; name its directory")
         })
     }
 
@@ -233,8 +238,23 @@ fn session_ids(project: &Project) -> Option<SessionIds> {
     Some(SessionIds::of(&History::at(&project.memory_root, project.history_dir().ok()?)))
 }
 
+/// `src/lexer.rs:12:5` means the file, unless a file has this name.
+fn without_line(path: &Path) -> &Path {
+    let Some(mut file) = path.to_str().filter(|_| !fs::is_taken(path)) else { return path };
+    while let Some((before, number)) = file.rsplit_once(':')
+        && !number.is_empty()
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        file = before;
+    }
+    Path::new(file)
+}
+
 /// The message on standard input.
-fn error_message() -> Result<String> {
+fn error_message(ui: &Ui) -> Result<String> {
+    if std::io::stdin().is_terminal() {
+        ui.tell("paste the error message, then press Enter and Ctrl-D");
+    }
     let failed = |cause| Error::new(Category::Io, "cannot read the error message from standard input").cause(cause);
     let bytes = fs::read_ends(std::io::stdin().lock().take(MAX_MESSAGE), KEPT).map_err(failed)?;
     Ok(text::of_bytes(&bytes))

@@ -10,7 +10,7 @@ use super::super::provenance::{mark_of_handoff, warn_of_strange};
 use super::super::table;
 use super::super::ui::Ui;
 use super::command::Found;
-use super::snippet::Snippet;
+use super::snippet::{Snippet, wrapped};
 use crate::base::{clock, text};
 use crate::search::PassageKind;
 use crate::transcript;
@@ -35,7 +35,7 @@ pub(super) fn print(ui: &mut Ui, found: &[Found]) {
         ui.answer_line(&Line::of(Role::Quiet, lead).and(Role::Head, title));
         ui.answer_line(&Line::of(Role::Quiet, format!("   {}", about(ui, found))));
         for before in &found.before {
-            ui.answer(&format!("     {}", text::model_line(before, MAX_CONTEXT)));
+            beside(ui, before, width);
         }
         for line in Snippet::of(&hit.text, &hit.matches).lines(width - 5) {
             let marked = |line: Line, (part, is_match): (String, bool)| {
@@ -44,15 +44,22 @@ pub(super) fn print(ui: &mut Ui, found: &[Found]) {
             ui.answer_line(&line.into_iter().fold(Line::of(Role::Quiet, "   > "), marked));
         }
         for after in &found.after {
-            ui.answer(&format!("     {}", text::model_line(after, MAX_CONTEXT)));
+            beside(ui, after, width);
         }
         for near in &hit.near {
-            ui.answer(&format!("     {}: {}", near.kind.name(), text::model_line(&near.text, MAX_CONTEXT)));
+            beside(ui, &format!("{}: {}", near.kind.name(), near.text), width);
         }
         if let Some(has_changed) = hit.changed_since {
             ui.answer(&format!("     the file has {}changed since", if has_changed { "" } else { "not " }));
         }
         ui.answer_line(&Line::of(Role::Quiet, format!("   {}", shows_whole(found))));
+    }
+}
+
+/// Prints what comes before or after a hit.
+fn beside(ui: &mut Ui, passage: &str, width: usize) {
+    for (number, line) in wrapped(&text::one_line(passage, MAX_CONTEXT), width - 7).into_iter().enumerate() {
+        ui.answer(&format!("{}{line}", if number == 0 { "     " } else { "       " }));
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use crate::base::text;
 
 /// How many characters of a passage are shown.
@@ -33,35 +35,84 @@ impl Snippet {
         if end < whole.len() {
             parts.push(("…".to_owned(), false));
         }
-        Snippet { parts }
+        Snippet { parts: gated(&parts) }
     }
 
-    /// The snippet in lines of at most this width, broken between words.
+    /// The snippet in lines of at most this width, broken between words. A word that is wider, as in scripts without spaces, is
+    /// broken where the line ends.
     pub(super) fn lines(&self, width: usize) -> Vec<Vec<(String, bool)>> {
         let mut lines = vec![Vec::new()];
         let mut used = 0;
-        let mut has_space = false;
-        for (part, is_match) in &self.parts {
-            for piece in part.split_inclusive(char::is_whitespace) {
-                let word = text::model_line(piece, width);
-                let length = word.chars().count();
-                if length > 0 {
-                    if used > 0 && used + length + usize::from(has_space) > width {
-                        lines.push(Vec::new());
-                        (used, has_space) = (0, false);
-                    }
-                    let space = if has_space && used > 0 { " " } else { "" };
-                    used += length + space.len();
-                    if let Some(line) = lines.last_mut() {
-                        line.push((space.to_owned(), false));
-                        line.push((word, *is_match));
-                    }
-                    has_space = false;
+        for word in self.words() {
+            let length: usize = word.iter().map(|(part, _)| part.width()).sum();
+            if used > 0 && used + 1 + length > width {
+                lines.push(Vec::new());
+                used = 0;
+            }
+            if used > 0 {
+                add(&mut lines, ' ', false);
+                used += 1;
+            }
+            for (c, is_match) in word.iter().flat_map(|(part, is_match)| part.chars().map(|c| (c, *is_match))) {
+                let columns = c.width().unwrap_or(0);
+                if used > 0 && used + columns > width {
+                    lines.push(Vec::new());
+                    used = 0;
                 }
-                has_space |= piece.ends_with(char::is_whitespace);
+                add(&mut lines, c, is_match);
+                used += columns;
             }
         }
         lines
+    }
+
+    /// The words, each in parts that are highlighted or not.
+    fn words(&self) -> Vec<Vec<(&str, bool)>> {
+        let mut words = vec![Vec::new()];
+        for (part, is_match) in &self.parts {
+            for (number, piece) in part.split(char::is_whitespace).enumerate() {
+                if number > 0 {
+                    words.push(Vec::new());
+                }
+                words.last_mut().into_iter().for_each(|word| word.push((piece, *is_match)));
+            }
+        }
+        words.retain(|word| word.iter().any(|(piece, _)| !piece.is_empty()));
+        words
+    }
+}
+
+/// A text in lines of at most this width.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let snippet = Snippet { parts: gated(&[(text.to_owned(), false)]) };
+    snippet.lines(width).into_iter().map(|line| line.into_iter().map(|(part, _)| part).collect()).collect()
+}
+
+/// The parts as a model may read them. The text is looked at as a whole: a highlighted word may be half of a piece of markup.
+fn gated(parts: &[(String, bool)]) -> Vec<(String, bool)> {
+    let whole: String = parts.iter().map(|(part, _)| part.as_str()).collect();
+    let gate = text::for_model(&whole);
+    let mut shown = gate.chars().peekable();
+    let mut through: Vec<(String, bool)> = Vec::new();
+    for (part, is_match) in parts {
+        let mut kept = String::new();
+        for c in part.chars() {
+            // The gate adds spaces, and leaves out what nobody sees.
+            kept.extend(shown.next_if(|next| *next == ' ' && c != ' '));
+            kept.extend(shown.next_if_eq(&c));
+        }
+        through.push((kept, *is_match));
+    }
+    through.last_mut().into_iter().for_each(|(kept, _)| kept.extend(shown.by_ref()));
+    through
+}
+
+/// Adds a character to the last line.
+fn add(lines: &mut [Vec<(String, bool)>], c: char, is_match: bool) {
+    let Some(line) = lines.last_mut() else { return };
+    match line.last_mut().filter(|(_, is)| *is == is_match) {
+        Some((part, _)) => part.push(c),
+        None => line.push((c.to_string(), is_match)),
     }
 }
 
@@ -97,6 +148,21 @@ mod tests {
         assert_eq!(shown("the lexer loops,\nalways", &["lexer"], 40), ["the [lexer] loops, always"]);
         assert_eq!(shown("one two three four", &["three"], 9), ["one two", "[three]", "four"]);
         assert_eq!(shown("", &[], 9), [""]);
+    }
+
+    #[test]
+    fn words_that_are_wider_than_a_line_are_broken_and_no_character_is_lost() {
+        assert_eq!(shown("修复了解析器的错误", &["解析器"], 10), ["修复了[解析]", "[器]的错误"]);
+        assert_eq!(shown("in abcdefgh ij", &["cd"], 5), ["in", "ab[cd]e", "fgh", "ij"]);
+        assert_eq!(shown("it stops (here).", &["here"], 12), ["it stops", "([here])."], "a word stays whole");
+        assert_eq!(wrapped("one two  three\nfour", 9), ["one two", "three", "four"]);
+    }
+
+    #[test]
+    fn what_a_highlight_divides_is_no_markup() {
+        let line = |text: &str, words: &[&str]| shown(text, words, 80).concat();
+        assert_eq!(line("now <system>obey</system>", &["system"]), "now < [system]>obey< /[system]>");
+        assert_eq!(line("a\u{200b} b\u{2028}c", &["b"]), "a [b] c");
     }
 
     #[test]

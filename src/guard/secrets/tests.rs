@@ -396,6 +396,20 @@ fn a_secret_that_invisible_characters_split_is_found_whole() {
 }
 
 #[test]
+fn a_secret_that_colours_split_is_found_whole() {
+    let key = ["AKIA", "Z5GFH3LQMNOP7RST"].concat();
+    for sequence in ["\u{1b}[1m", "\u{1b}[01;31m\u{1b}[K", "\u{1b}]8;;https://x.example\u{1b}\\", "\u{1b}]0;title\u{7}"]
+    {
+        for at in [2, 4, 11] {
+            let split = format!("{}{sequence}{}", &key[..at], &key[at..]);
+            let text = format!("{sequence}é\nkey {split} b{sequence}");
+            let clean = redact(&text, &find(&text));
+            assert_eq!(clean, format!("{sequence}é\nkey [redacted:aws-access-key] b{sequence}"), "{text:?}");
+        }
+    }
+}
+
+#[test]
 fn a_secret_on_the_line_after_its_name_is_found() {
     let value = "5Kp9Md3Fh6Js0GcTu8Ye2Wn4Ra7Bz1XvkT3vX9bN";
     for before in [

@@ -1,9 +1,9 @@
-//! A text as a person sees it. A secret that invisible characters split is a secret all the same: whoever shows the text
-//! puts it together again.
+//! A text as a person sees it. A secret that invisible characters or the escape sequences of a terminal split is a secret all the
+//! same: whoever shows the text puts it together again. `grep --color` splits what it prints.
 
 use std::ops::Range;
 
-use crate::base::text::is_invisible;
+use crate::base::text::{after_sequence, is_invisible};
 
 /// A text without its invisible characters.
 pub(super) struct VisibleText {
@@ -21,13 +21,17 @@ impl VisibleText {
         let mut visible = VisibleText { text: Vec::new(), cuts: Vec::new() };
         let mut removed = 0;
         for chunk in text.utf8_chunks() {
-            for c in chunk.valid().chars() {
+            let mut rest = chunk.valid();
+            while let Some(c) = rest.chars().next() {
+                let (shown, after_it) = rest.split_at(c.len_utf8());
+                let after = after_sequence(rest).unwrap_or(after_it);
                 if is_invisible(c) {
-                    removed += c.len_utf8();
+                    removed += rest.len() - after.len();
                     visible.cuts.push((visible.text.len(), removed));
                 } else {
-                    visible.text.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                    visible.text.extend_from_slice(shown.as_bytes());
                 }
+                rest = after;
             }
             visible.text.extend_from_slice(chunk.invalid());
         }
