@@ -18,9 +18,11 @@
 //! The last row is `git init --separate-git-dir`, which writes nothing that leads back. `objects` may be a link or have
 //! alternates: without the refs of the other repository, its objects cannot be found.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use super::parse::is_object_id;
 use super::settings::Settings;
@@ -105,7 +107,42 @@ pub(super) fn is_bare_repository(directory: &Path) -> bool {
 }
 
 /// The git directories of the work tree at `top`. `None` if its `.git` does not belong to it.
+///
+/// One command asks this dozens of times, and each answer takes dozens of system calls. So an answer is kept as long as
+/// nothing changed in the places that it depends on.
 pub(crate) fn directories(top: &Path) -> Option<GitDirectories> {
+    static KNOWN: Mutex<BTreeMap<PathBuf, (Versions, GitDirectories)>> = Mutex::new(BTreeMap::new());
+    let known = KNOWN.lock().ok().and_then(|known| known.get(top).cloned());
+    if let Some((_, found)) = known.filter(|(versions, found)| *versions == versions_of(top, found)) {
+        return Some(found);
+    }
+    let found = find_directories(top)?;
+    // Looked at again, because something may have changed before the versions were known.
+    let versions = versions_of(top, &found);
+    let found = find_directories(top).filter(|again| *again == found)?;
+    if let Ok(mut known) = KNOWN.lock() {
+        known.insert(top.to_path_buf(), (versions, found.clone()));
+    }
+    Some(found)
+}
+
+/// The versions of what decides where the git directories are and whether they belong to the work tree.
+type Versions = [Option<fs::Version>; 6];
+
+fn versions_of(top: &Path, found: &GitDirectories) -> Versions {
+    let GitDirectories { private, common } = found;
+    [
+        top.join(".git"),
+        private.clone(),
+        private.join("HEAD"),
+        common.clone(),
+        common.join("refs"),
+        common.join("refs/heads"),
+    ]
+    .map(|path| fs::version(&path))
+}
+
+fn find_directories(top: &Path) -> Option<GitDirectories> {
     let link = top.join(".git");
     match Anchor::new(top).about(Path::new(".git")).ok()??.kind {
         FileKind::Directory => {

@@ -403,7 +403,7 @@ fn a_repository_without_filters_costs_no_more_git() {
         std::fs::read_to_string(&log).unwrap_or_default().lines().map(str::to_owned).collect::<Vec<_>>()
     };
     trap.world.run(&["run", "--note", "n"]).expect(0);
-    assert_eq!(count().len(), 2);
+    assert_eq!(count().len(), 1);
     trap.world.git(&["config", "filter.evil.clean", "cat"]);
     // Which filters there are, asked once, and which of the changed files have one.
     let asked = count();

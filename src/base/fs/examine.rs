@@ -7,6 +7,20 @@ use std::time::{Duration, SystemTime};
 
 use super::plain_read::is_absent;
 
+/// What is at a path itself. It differs once the file is replaced, or anything in the file or directory changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+/// The version of what is at a path, a link being a thing of its own. `None` if nothing is there.
+pub(crate) fn version(path: &Path) -> Option<Version> {
+    let about = fs::symlink_metadata(path).ok()?;
+    Some(Version { device: about.dev(), inode: about.ino(), changed: (about.ctime(), about.ctime_nsec()) })
+}
+
 /// The identity of the file at a path, not of its content: device, inode and time of creation. A file that replaces it
 /// has another one, also if it reuses the inode.
 pub(crate) fn mark(path: &Path) -> Option<String> {

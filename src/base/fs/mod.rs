@@ -45,8 +45,8 @@ pub(crate) use anchor::{About, Anchor, FileError, FileKind};
 pub(crate) use directories::{DirectoryLock, create_directories, create_private_directories, lock_directory};
 pub(crate) use draft::Draft;
 pub(crate) use examine::{
-    FileState, exists, is_directory, is_executable, is_file, is_pipe, is_taken, is_writable, lasting_mark, length,
-    mark, may_be_directory, may_be_taken, may_write, modified, real, real_if_exists, state,
+    FileState, Version, exists, is_directory, is_executable, is_file, is_pipe, is_taken, is_writable, lasting_mark,
+    length, mark, may_be_directory, may_be_taken, may_write, modified, real, real_if_exists, state, version,
 };
 pub(crate) use links::{resolve, tidy};
 pub(crate) use log::{append, append_durably};
