@@ -480,6 +480,17 @@ fn every_page_is_in_the_index() {
 }
 
 #[test]
+fn every_suite_of_the_page_about_reliability_exists() {
+    let rows = table("docs/reliability.md", "## By suite");
+    assert!(rows.len() > 20, "{rows:?}");
+    for row in rows {
+        let suite = row[0].trim_matches('`');
+        assert!(root().join(format!("tests/it/{suite}.rs")).exists(), "{suite}");
+        assert_eq!(row.last().map(String::as_str), Some("0"), "{suite} has violations");
+    }
+}
+
+#[test]
 fn prose_is_at_most_120_columns_wide() {
     for page in pages().iter().map(String::as_str).chain(["CHANGELOG.md"]) {
         for part in parts(page) {

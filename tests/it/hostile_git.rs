@@ -408,5 +408,5 @@ fn a_repository_without_filters_costs_no_more_git() {
     // Which filters there are, asked once, and which of the changed files have one.
     let asked = count();
     assert_eq!(asked.iter().filter(|line| line.starts_with("config ")).count(), 1, "{asked:?}");
-    assert_eq!(asked.len(), 2 + 1 + 1, "{asked:?}");
+    assert_eq!(asked.len(), 1 + 1 + 1, "{asked:?}");
 }
