@@ -38,7 +38,7 @@ mod word;
 
 pub(crate) use file::CheckpointFile;
 pub(crate) use identity::{Accepts, Identity, Ids};
-pub(crate) use last_event::TURN_END;
+pub(crate) use last_event::{AtOnce, TURN_END};
 pub(crate) use open::open_or_replace;
 pub(crate) use receipt::{NewReceipt, Receipt, ReceiptOutcome, SettledReceipt};
 pub(crate) use run::{

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use super::last_event::{LastEvent, TURN_END};
+use super::last_event::{AtOnce, LastEvent, TURN_END};
 use super::receipt::{self, NewReceipt};
 use super::word::{self, Word};
 use super::{Store, schema, transcript_files};
@@ -224,13 +224,13 @@ impl Store {
         })
     }
 
-    /// Records what a hook saw. `false` if another call for the same event, after `not_since`, was recorded already.
-    pub(crate) fn note_session(&mut self, seen: &SessionSighting, not_since: &str) -> Result<bool> {
+    /// Records what a hook saw. `false` if another call for the same event, `at_once` with it, was recorded already.
+    pub(crate) fn note_session(&mut self, seen: &SessionSighting, at_once: &AtOnce) -> Result<bool> {
         let is_new = self.write(|transaction| {
             insert(transaction, &seen.agent, &seen.id, &seen.at)?;
             transcript_files::keep_left_file(transaction, &seen.agent, &seen.id, &seen.transcript)?;
             let last = LastEvent::of(transaction, seen)?;
-            let is_repeated = last.is_repeated_by(seen, not_since);
+            let is_repeated = last.is_repeated_by(seen, at_once);
             if !is_repeated {
                 word::keep(transaction, &seen.agent, &seen.id, &seen.words)?;
             }
@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn a_part_of_a_session_is_handed_over_once() {
         let (_directory, mut store) = store();
-        store.note_session(&SessionSighting { is_turn_end: true, size: 70, ..seen("1") }, "").unwrap();
+        store.note_session(&SessionSighting { is_turn_end: true, size: 70, ..seen("1") }, &AtOnce::default()).unwrap();
         let mut handed = HandedPart {
             agent: "codex".into(),
             id: "s".into(),
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!((session.handed_over, session.turns, session.run.as_str()), (70, 0, "A"));
         assert!(store.open_sessions().unwrap().is_empty());
         // It goes on.
-        store.note_session(&SessionSighting { is_turn_end: true, size: 90, ..seen("2") }, "").unwrap();
+        store.note_session(&SessionSighting { is_turn_end: true, size: 90, ..seen("2") }, &AtOnce::default()).unwrap();
         assert_eq!(store.open_sessions().unwrap().len(), 1);
         handed = HandedPart { before: 70, to: 90, ..handed };
         record(&mut store, "C", &handed).unwrap();
@@ -425,28 +425,28 @@ mod tests {
     fn each_compaction_gets_its_context() {
         let (_directory, mut store) = store();
         let start = |at: &str| SessionSighting { event: "compact".into(), ..seen(at) };
-        assert!(store.note_session(&start("10"), "05").unwrap());
-        assert!(!store.note_session(&start("10"), "05").unwrap(), "a second installation");
-        store.note_session(&seen("11"), "").unwrap();
-        assert!(store.note_session(&start("12"), "07").unwrap());
-        assert!(!store.note_session(&start("12"), "07").unwrap());
+        assert!(store.note_session(&start("10"), &AtOnce::near(10)).unwrap());
+        assert!(!store.note_session(&start("10"), &AtOnce::near(10)).unwrap(), "a second installation");
+        store.note_session(&seen("11"), &AtOnce::default()).unwrap();
+        assert!(store.note_session(&start("12"), &AtOnce::near(12)).unwrap());
+        assert!(!store.note_session(&start("12"), &AtOnce::near(12)).unwrap());
         // Something else that happens to the session does not make the last context younger.
         record(&mut store, "A", &HandedPart { agent: "codex".into(), id: "s".into(), ..HandedPart::default() })
             .unwrap();
-        assert!(store.note_session(&start("30"), "25").unwrap());
+        assert!(store.note_session(&start("30"), &AtOnce::near(30)).unwrap());
         // The clock was set back.
-        assert!(store.note_session(&start("20"), "15").unwrap());
+        assert!(store.note_session(&start("20"), &AtOnce::near(20)).unwrap());
     }
 
     #[test]
     fn words_are_handed_over_once() {
         let (_directory, mut store) = store();
         let said = |text: &str| vec![Word { kind: super::super::WordKind::Request, text: text.into() }];
-        store.note_session(&SessionSighting { words: said("one"), ..seen("1") }, "").unwrap();
+        store.note_session(&SessionSighting { words: said("one"), ..seen("1") }, &AtOnce::default()).unwrap();
         let (mark, _) = store.words("codex", "s").unwrap();
         let part =
             HandedPart { agent: "codex".into(), id: "s".into(), words: mark, is_over: true, ..HandedPart::default() };
-        store.note_session(&SessionSighting { words: said("two"), ..seen("2") }, "").unwrap();
+        store.note_session(&SessionSighting { words: said("two"), ..seen("2") }, &AtOnce::default()).unwrap();
         assert!(record(&mut store, "A", &part).unwrap().is_some());
         assert_eq!(store.words("codex", "s").unwrap().1, said("two"), "nobody has handed it over");
         assert_eq!(record(&mut store, "B", &part).unwrap(), None);
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(reader.session("codex", "s").unwrap(), None);
         assert!(reader.open_sessions().unwrap().is_empty());
         let mut store = Store::open(&CheckpointFile::beside(&path)).unwrap();
-        store.note_session(&seen("1"), "").unwrap();
+        store.note_session(&seen("1"), &AtOnce::default()).unwrap();
         assert_eq!(store.open_sessions().unwrap().len(), 1);
     }
 }

@@ -168,7 +168,7 @@ pub(super) fn forget(transaction: &Transaction<'_>, agent: &str, id: &str, mark:
 
 #[cfg(test)]
 mod tests {
-    use super::super::{CheckpointFile, SessionSighting};
+    use super::super::{AtOnce, CheckpointFile, SessionSighting};
     use super::*;
 
     fn store() -> (tempfile::TempDir, Store) {
@@ -184,7 +184,7 @@ mod tests {
     fn hear(store: &mut Store, words: &[Word]) {
         let seen =
             SessionSighting { agent: "codex".into(), id: "s".into(), at: "1".into(), ..SessionSighting::default() };
-        store.note_session(&SessionSighting { words: words.to_vec(), ..seen }, "").unwrap();
+        store.note_session(&SessionSighting { words: words.to_vec(), ..seen }, &AtOnce::default()).unwrap();
     }
 
     fn texts(store: &Store) -> Vec<String> {

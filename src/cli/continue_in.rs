@@ -146,9 +146,7 @@ impl Continue {
     fn command(&self, launch: &Launch, program: OsString, prompt: &str, project: &Project) -> Result<Vec<OsString>> {
         let by_file;
         let prompt = if prompt.len() > launch.longest {
-            let file = prompt_file(project);
-            project.prepare()?;
-            project.anchor(&project.state).replace(&file, prompt.as_bytes())?;
+            let file = project.write_prompt(prompt)?;
             by_file = with_lead(goal_of(prompt), &format!("{WARMUP_MARKER}\n{}\n", agents::prompt_by_file(&file)));
             &by_file
         } else {
@@ -250,9 +248,4 @@ fn with_lead(goal: &str, page: &str) -> String {
 /// The goal in the first line of a prompt.
 fn goal_of(prompt: &str) -> &str {
     prompt.lines().next().unwrap_or_default().trim_start_matches(CONTINUE_LEAD)
-}
-
-/// Where a prompt is written that is too long for an argument.
-fn prompt_file(project: &Project) -> PathBuf {
-    project.state.join("continue.md")
 }

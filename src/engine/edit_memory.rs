@@ -41,6 +41,13 @@ pub(crate) struct EditedMemory {
     pub notice: Option<String>,
 }
 
+/// Applies a policy to the texts of some edits. Returns its warnings.
+pub(crate) fn keep_out_secrets(edits: &mut Edits, policy: Policy<'_>) -> Result<Vec<String>> {
+    let recorded = edits.record.iter_mut().flat_map(|(name, texts)| texts.iter_mut().map(|text| (name.as_str(), text)));
+    let added = edits.add.iter_mut().map(|added| (added.category.as_str(), &mut added.text));
+    policy.keep_out(recorded.chain(added))
+}
+
 /// Changes the current state. While everything is paused, the edits are recorded to be made later, and the error says so.
 /// Secrets that were found are reported to `listener`.
 pub(crate) fn edit_memory(
@@ -51,10 +58,9 @@ pub(crate) fn edit_memory(
     let MemoryRequest { step, mut edits, base, agent, secrets: policy } = request;
     let mut agent = session_agent(agent, None);
     let mut tag = project.config.tag.clone();
-    let recorded = edits.record.iter_mut().flat_map(|(name, texts)| texts.iter_mut().map(|text| (name.as_str(), text)));
-    let added = edits.add.iter_mut().map(|added| (added.category.as_str(), &mut added.text));
-    let fields = recorded.chain(added).chain([("agent", &mut agent), ("tag", &mut tag)]);
-    for text in policy.keep_out(fields)? {
+    let mut warnings = keep_out_secrets(&mut edits, policy)?;
+    warnings.extend(policy.keep_out([("agent", &mut agent), ("tag", &mut tag)])?);
+    for text in warnings {
         listener(Event::Notice { text });
     }
     let commit = base.or_else(|| head(&project.root)).unwrap_or_default();

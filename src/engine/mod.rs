@@ -63,7 +63,7 @@ pub(crate) use check::{Checked, check, pause_of};
 pub(crate) use defer::{Deferral, defer, deferred_command, title, waiting_commands};
 pub(crate) use deliver::{Direction, deliver};
 pub(crate) use detach::{ChildTask, NotDetached, carry_out_inherited};
-pub(crate) use edit_memory::{MemoryRequest, edit_memory};
+pub(crate) use edit_memory::{MemoryRequest, edit_memory, keep_out_secrets};
 pub(crate) use event::{Event, Listener};
 pub(crate) use hand_over::{HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_with, start_child};
 pub(crate) use leftovers::{adopt_sessions, left_behind, unmerged};

@@ -8,7 +8,7 @@ use chrono::{DateTime, FixedOffset};
 use crate::agents::{self, Call, Event};
 use crate::base::process_identity::Ancestor;
 use crate::base::{clock, process_identity};
-use crate::checkpoint::{AgentSession, SessionSighting, Store, Word, WordKind};
+use crate::checkpoint::{AgentSession, AtOnce, SessionSighting, Store, Word, WordKind};
 use crate::error::Result;
 use crate::project::Project;
 use crate::transcript;
@@ -63,10 +63,9 @@ pub(super) fn size(path: &Path) -> u64 {
     transcript::state(path).map_or(0, |state| state.length)
 }
 
-/// The time since when another call may be about the same event as a call that began then. Not from now on, because a call
-/// may wait long for the record.
-pub(super) fn at_once(begun: &DateTime<FixedOffset>) -> String {
-    clock::stamp(&(*begun - AT_ONCE))
+/// When another call may be about the same event as a call that began then. A call may wait long for the record.
+pub(super) fn at_once(begun: &DateTime<FixedOffset>) -> AtOnce {
+    AtOnce { after: clock::stamp(&(*begun - AT_ONCE)), until: clock::stamp(&(clock::now() + AT_ONCE)) }
 }
 
 /// What is recorded of every call.

@@ -13,6 +13,7 @@
 //! | `lock` | where the lock of a project is |
 //! | `talk` | where the kept talk of sessions is |
 //! | `pause` | the PAUSE files of a project |
+//! | `prompts` | the files of prompts that are too long for an argument |
 //! | `unattended` | the places that may be used although nobody typed a command |
 
 mod apart;
@@ -23,6 +24,7 @@ mod open;
 mod others;
 mod owner;
 mod pause;
+mod prompts;
 mod root;
 mod talk;
 mod unattended;

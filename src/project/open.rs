@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::claim::{Chosen, Claim, IDS};
 use super::root::{find_config, root};
 use super::worktree::{self, KnownWorktree, Shared};
-use super::{UnattendedPlaces, ignore, owner, pause};
+use super::{UnattendedPlaces, ignore, owner, pause, prompts};
 use crate::base::fs::{About, Anchor, FileError, FileKind};
 use crate::base::{env, fs};
 use crate::checkpoint::python::PythonCheckpoint;
@@ -315,9 +315,11 @@ impl Project {
 
 /// Whether this is a name of a file in a state directory.
 fn is_our_name(name: &str) -> bool {
-    let ours = [LOCK, "log", ".gitignore", config::FILE_NAME, "PAUSE", "continue.md"];
+    let ours = [LOCK, "log", ".gitignore", config::FILE_NAME, "PAUSE"];
     ours.contains(&name)
-        || ["checkpoint.", "checkpoint-", "index.db", "publish."].iter().any(|ours| name.starts_with(ours))
+        || ["checkpoint.", "checkpoint-", "index.db", "publish.", prompts::FILES]
+            .iter()
+            .any(|ours| name.starts_with(ours))
 }
 
 /// Resolves the path of a directory of ours: relative to the project, with `~` expanded. A relative path that leaves the

@@ -61,6 +61,7 @@ pub(crate) use material::{Material, recap};
 pub(crate) use plain::{outline, outline_sentences};
 pub(crate) use sentences::choose;
 pub(crate) use state::{StateAccount, Wrote};
+pub(crate) use summary::is_written_by_rules;
 pub(crate) use words::{WordKind, for_each_word, has_words_of};
 
 /// One rule: it looks at the material and adds what it chose to the account.

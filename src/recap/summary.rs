@@ -7,6 +7,9 @@ use crate::base::text::kept_line;
 use crate::facts::Facts;
 use crate::transcript::{Command, Outcome};
 
+/// The first line of the note has where it is from between these.
+const MADE_FROM: &str = "(made from ";
+const NO_NOTE: &str = "; the session gave no note)";
 /// How many lines of a list are shown.
 const SHOWN: usize = 20;
 /// The longest line, in bytes.
@@ -22,7 +25,13 @@ pub(super) fn write(account: &Account, facts: &Facts) -> String {
         (true, false) => ("git".to_owned(), facts.git_text.clone()),
         (false, false) => (format!("{talk} and git"), format!("{from_transcript}\n{}", facts.git_text)),
     };
-    format!("(made from {source}; the session gave no note)\n\n{}", text.trim_end())
+    format!("{MADE_FROM}{source}{NO_NOTE}\n\n{}", text.trim_end())
+}
+
+/// Whether a text is such a note.
+pub(crate) fn is_written_by_rules(text: &str) -> bool {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    first.starts_with(MADE_FROM) && first.trim_end().ends_with(NO_NOTE)
 }
 
 /// A session that changed nothing is one line.

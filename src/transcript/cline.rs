@@ -32,7 +32,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     siblings: |_| Vec::new(),
     beside,
     subagents: |_| Vec::new(),
-    older: &[("data/tasks", "tasks of older versions are not read")],
+    older: &[("data/tasks", "", "tasks of older versions are not read")],
     is_always_named: false,
     keeps_context: false,
     by_id: |home, id| Some(file_of(&home.join("data/sessions"), id)),

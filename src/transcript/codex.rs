@@ -4,7 +4,8 @@
 //! the commands that it ran are in the `event_msg` records of completed items. Both are read, and one id is one call.
 //!
 //! Versions seen: 0.166.0, run against a stub, and published files since 2025. Until September 2025 an item was a record of
-//! its own; those are read, too. `rollout-*.json` of the first versions (one document) are not read.
+//! its own; those are read, too. `rollout-*.json` of the first versions (one document, which does not name
+//! its project) are not read; `doctor` names them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     beside: |_, _| {},
     // They are among the sessions of the day, which do not name them.
     subagents: |_| Vec::new(),
-    older: &[],
+    older: &[("sessions", ".json", "`rollout-*.json` of the first versions are not read")],
     is_always_named: true,
     keeps_context: true,
     // Its hooks name the file.

@@ -37,7 +37,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     beside: |_, _| {},
     // They are in the same file.
     subagents: |_| Vec::new(),
-    older: &[("history-session-state", "sessions of older versions are not read")],
+    older: &[("history-session-state", "", "sessions of older versions are not read")],
     is_always_named: false,
     keeps_context: false,
     by_id: |home, id| Some(home.join("session-state").join(id).join(EVENTS)),

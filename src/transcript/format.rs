@@ -41,8 +41,9 @@ pub struct TranscriptFormat {
     pub(super) siblings: fn(path: &Path) -> Vec<PathBuf>,
     /// Takes what is said about the session beside its records: in another file, or in the name of a directory.
     pub(super) beside: fn(&mut Draft, &Path),
-    /// Where older versions kept sessions that are not read, below its directory, and which versions those are.
-    pub(super) older: &'static [(&'static str, &'static str)],
+    /// Where older versions kept sessions that are not read, below its directory; how their names end; and which versions those
+    /// are.
+    pub(super) older: &'static [(&'static str, &'static str, &'static str)],
     /// The transcripts of the sub-agents that the session in `path` started.
     pub(super) subagents: fn(path: &Path) -> Vec<PathBuf>,
     /// Whether the agent names the transcript in every call of a hook.

@@ -13,7 +13,7 @@
 //! | `forks` | where a session begins that starts with a copy of another |
 //! | `compression` | compressed transcripts |
 //! | `document` | transcripts that are one JSON document, as records |
-//! | `opencode_database` | the sessions in OpenCode's database, as records |
+//! | `opencode_database`, `opencode_messages` | the sessions in OpenCode's database, as records; those of version 2 |
 //! | `repeats` | records that a client writes twice |
 //! | `kept` | the talk of a session that is kept after its agent deleted the file |
 //! | `listing` | listing directories within limits |
@@ -67,6 +67,7 @@ mod listing;
 mod mark;
 mod opencode;
 mod opencode_database;
+mod opencode_messages;
 mod ran;
 mod rate_limit;
 mod repeats;

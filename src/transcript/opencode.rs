@@ -1,7 +1,7 @@
-//! OpenCode 1: `~/.local/share/opencode/opencode.db`, one database for all projects. `opencode_database` turns a session in
+//! OpenCode: `~/.local/share/opencode/opencode.db`, one database for all projects. `opencode_database` turns a session in
 //! it into records; here they are read.
 //!
-//! Versions seen: 1.18.33, run against a stub. Older versions kept a directory of JSON files, `storage/`, which is not read.
+//! Versions seen: 1.18.33 and the preview of version 2 in 1.18.18, run against a stub. Older versions kept a directory of JSON files, `storage/`, which is not read.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     siblings: |_| Vec::new(),
     beside,
     subagents: opencode_database::children,
-    older: &[("storage/session", "sessions of older versions are not read, unless OpenCode has moved them")],
+    older: &[("storage/session", "", "sessions of older versions are not read, unless OpenCode has moved them")],
     is_always_named: false,
     keeps_context: false,
     by_id: |home, id| Some(home.join(DATABASE).join(id)),
@@ -88,7 +88,11 @@ fn tool(draft: &mut Draft, part: &Value) {
     let id = text("callID");
     match text("tool") {
         "bash" | "shell" => draft.called_command(id, input("command")),
-        "write" | "edit" | "multiedit" => draft.called_edit(id, [draft.in_cwd(input("filePath"))]),
+        "write" | "edit" | "multiedit" => {
+            // Version 2 calls it `path`.
+            let path = if input("filePath").is_empty() { input("path") } else { input("filePath") };
+            draft.called_edit(id, [draft.in_cwd(path)]);
+        }
         "apply_patch" | "patch" => draft.called_patch(id, input("patchText")),
         "todowrite" => {
             let todos = part["input"]["todos"].as_array().into_iter().flatten();

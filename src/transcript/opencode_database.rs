@@ -1,9 +1,9 @@
 //! The sessions in OpenCode's database, turned into records.
 //!
 //! A session has no file of its own. Its path is that of the database and, below it, its id: `…/opencode.db/ses_…`. Its
-//! records are made of the rows `session`, `message` and `part`, in the order in which they were made, and only of what is
+//! records are made of the rows of `session`, `message` and `part`, in the order in which they were made, and only of what is
 //! read of them. So they stay the same when OpenCode changes a row later (it adds summaries and drops old outputs), and a
-//! place in them stays one.
+//! place in them stays one. OpenCode 2 has other rows, which `opencode_messages` turns into the same records.
 //!
 //! OpenCode may be writing. Nothing here writes, waits or keeps it from writing: with a write-ahead log, a reader does not
 //! block a writer. Without one, no process has the database open, and it is read without any lock.
@@ -16,23 +16,27 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, OpenFlags, Row, Statement};
 use serde_json::{Value, json};
 
-use super::bounded_json;
 use super::opencode::RECORD;
+use super::{bounded_json, opencode_messages};
 use crate::base::fs::{self, FileState};
 use crate::error::{Error, Result};
 
 /// How much of a session is kept.
 const MAX_CONTENT: u64 = 256 << 20;
 /// Larger rows are passed over.
-const MAX_ROW: i64 = 8 << 20;
+pub(super) const MAX_ROW: i64 = 8 << 20;
 /// How many messages and parts of a session are read.
-const MAX_ROWS: usize = 200_000;
+pub(super) const MAX_ROWS: usize = 200_000;
 /// How much of a text or output is kept in a record.
 const MAX_TEXT: usize = 64 << 10;
 /// How many sessions of a project are listed.
 const MAX_SESSIONS: usize = 10_000;
 /// How long an id is at most.
-const MAX_ID: usize = 100;
+pub(super) const MAX_ID: usize = 100;
+
+/// The sessions of a database that has both tables. One that OpenCode 2 has taken over is in both.
+const SESSIONS_OF_BOTH: &str = "(SELECT id, directory, title, parent_id, time_updated FROM session_v2 UNION ALL
+    SELECT id, directory, title, parent_id, time_updated FROM session WHERE id NOT IN (SELECT id FROM session_v2))";
 
 /// What the row of a session says about it.
 pub(super) struct SessionRow {
@@ -49,8 +53,56 @@ pub(super) fn parts(path: &Path) -> Option<(&Path, &str)> {
     (name.starts_with(RECORD) && name.ends_with(".db") && is_session).then_some((database, id))
 }
 
+/// An open database.
+struct Database {
+    connection: Connection,
+    /// Where its sessions are: the name of a table, or a query in parentheses.
+    sessions: &'static str,
+    /// Whether it has the tables of OpenCode 1, `message` and `part`.
+    has_parts: bool,
+    /// Whether it has the table of OpenCode 2, `session_message`.
+    has_messages: bool,
+    has_sessions_of_two: bool,
+}
+
+impl Database {
+    /// What the tables of a database say about it. `None` if they are not those of OpenCode. A view is no table: it could run
+    /// for ever.
+    fn of(connection: Connection) -> rusqlite::Result<Option<Database>> {
+        let has = |name: &str| -> rusqlite::Result<bool> {
+            let query = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1";
+            connection.query_row(query, [name], |row| row.get::<_, i64>(0)).map(|count| count > 0)
+        };
+        let (of_one, of_two) = (has("session")?, has("session_v2")?);
+        let has_parts = of_one && has("message")? && has("part")?;
+        let has_messages = has("session_message")?;
+        let sessions = match (of_one, of_two && has_messages) {
+            (true, true) => SESSIONS_OF_BOTH,
+            (false, true) => "session_v2",
+            (true, false) if has_parts || has_messages => "session",
+            _ => return Ok(None),
+        };
+        Ok(Some(Database { connection, sessions, has_parts, has_messages, has_sessions_of_two: of_two }))
+    }
+
+    fn count(&self, query: &str, id: &str) -> rusqlite::Result<i64> {
+        self.connection.query_row(query, [id], |row| row.get(0))
+    }
+
+    /// Whether OpenCode 2 wrote a session last.
+    fn is_of_two(&self, id: &str) -> rusqlite::Result<bool> {
+        if !self.has_messages || !self.has_parts {
+            return Ok(self.has_messages);
+        }
+        let is_taken_over =
+            self.has_sessions_of_two && self.count("SELECT count(*) FROM session_v2 WHERE id = ?1", id)? > 0;
+        let messages = "SELECT count(*) FROM (SELECT 1 FROM message WHERE session_id = ?1 LIMIT 1)";
+        Ok(is_taken_over || self.count(messages, id)? == 0)
+    }
+}
+
 /// Opens a database for reading. `None` if there is none.
-fn connect(database: &Path) -> Result<Option<Connection>> {
+fn connect(database: &Path) -> Result<Option<Database>> {
     // Opening refuses what is no plain file, without waiting.
     if fs::open_if_exists(database)?.is_none() {
         return Ok(None);
@@ -66,9 +118,7 @@ fn connect(database: &Path) -> Result<Option<Connection>> {
     };
     connection.busy_timeout(Duration::from_millis(100)).map_err(failed)?;
     connection.execute_batch("PRAGMA query_only = 1; PRAGMA trusted_schema = 0").map_err(failed)?;
-    let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('session', 'message', 'part')";
-    let count: i64 = connection.query_row(tables, [], |row| row.get(0)).map_err(failed)?;
-    if count == 3 { Ok(Some(connection)) } else { Err(unknown(database)) }
+    Database::of(connection).map_err(failed)?.map(Some).ok_or_else(|| unknown(database))
 }
 
 /// Why the sessions in a database cannot be read, if it is there.
@@ -95,17 +145,20 @@ fn unreadable(database: &Path, cause: rusqlite::Error) -> Error {
 }
 
 fn unknown(database: &Path) -> Error {
-    Error::bad_data(format!("`{}` has no sessions of OpenCode 1", database.display()))
+    Error::bad_data(format!("`{}` has no sessions of OpenCode that are understood", database.display()))
 }
 
 /// The paths of the sessions in or below these directories, newest first, and whether these are all.
 pub(super) fn sessions(database: &Path, roots: &[PathBuf], most: usize) -> Result<(Vec<PathBuf>, bool)> {
-    let Some(connection) = connect(database)? else { return Ok((Vec::new(), true)) };
+    let Some(open) = connect(database)? else { return Ok((Vec::new(), true)) };
     let failed = |cause| unreadable(database, cause);
     let most = most.min(MAX_SESSIONS);
-    let query = "SELECT id FROM session WHERE directory = ?1 OR substr(directory, 1, length(?1) + 1) = ?1 || '/'
-                 ORDER BY time_updated DESC LIMIT ?2";
-    let mut statement = connection.prepare(query).map_err(failed)?;
+    let query = format!(
+        "SELECT id FROM {} WHERE directory = ?1 OR substr(directory, 1, length(?1) + 1) = ?1 || '/'
+         ORDER BY time_updated DESC LIMIT ?2",
+        open.sessions
+    );
+    let mut statement = open.connection.prepare(&query).map_err(failed)?;
     let mut found = Vec::new();
     let mut is_whole = true;
     for root in roots {
@@ -123,8 +176,8 @@ pub(super) fn sessions(database: &Path, roots: &[PathBuf], most: usize) -> Resul
 /// The row of a session. `None` if there is none, or if it cannot be read.
 pub(super) fn row(path: &Path) -> Option<SessionRow> {
     let (database, id) = parts(path)?;
-    let connection = connect(database).ok()??;
-    let query = "SELECT directory, title, parent_id IS NOT NULL FROM session WHERE id = ?1";
+    let open = connect(database).ok()??;
+    let query = format!("SELECT directory, title, parent_id IS NOT NULL FROM {} WHERE id = ?1", open.sessions);
     let row = |row: &Row<'_>| {
         Ok(SessionRow {
             directory: row.get(0)?,
@@ -132,16 +185,17 @@ pub(super) fn row(path: &Path) -> Option<SessionRow> {
             is_child: row.get(2)?,
         })
     };
-    connection.query_row(query, [id], row).ok()
+    open.connection.query_row(&query, [id], row).ok()
 }
 
 /// The sessions that a session started.
 pub(super) fn children(path: &Path) -> Vec<PathBuf> {
     let found = || -> Option<Vec<PathBuf>> {
         let (database, id) = parts(path)?;
-        let connection = connect(database).ok()??;
-        let query = "SELECT id FROM session WHERE parent_id = ?1 ORDER BY time_updated DESC LIMIT 1000";
-        let mut statement = connection.prepare(query).ok()?;
+        let open = connect(database).ok()??;
+        let query =
+            format!("SELECT id FROM {} WHERE parent_id = ?1 ORDER BY time_updated DESC LIMIT 1000", open.sessions);
+        let mut statement = open.connection.prepare(&query).ok()?;
         let ids = statement.query_map([id], |row| row.get::<_, String>(0)).ok()?;
         let paths = ids.filter_map(std::result::Result::ok).map(|id| database.join(id));
         Some(paths.filter(|path| parts(path).is_some()).collect())
@@ -156,7 +210,7 @@ pub(super) fn state(path: &Path) -> Option<FileState> {
 
 /// The states of sessions, in their order. A database is opened once for all of its sessions that follow each other.
 pub(super) fn states(paths: &[PathBuf]) -> Vec<Option<FileState>> {
-    let mut open: Option<(&Path, Option<Connection>)> = None;
+    let mut open: Option<(&Path, Option<Database>)> = None;
     let mut states = Vec::with_capacity(paths.len());
     for path in paths {
         let Some((database, id)) = parts(path) else {
@@ -166,17 +220,25 @@ pub(super) fn states(paths: &[PathBuf]) -> Vec<Option<FileState>> {
         if open.as_ref().is_none_or(|(known, _)| *known != database) {
             open = Some((database, connect(database).ok().flatten()));
         }
-        let connection = open.as_ref().and_then(|(_, connection)| connection.as_ref());
-        states.push(connection.and_then(|connection| state_in(connection, id)));
+        let found = open.as_ref().and_then(|(_, found)| found.as_ref());
+        states.push(found.and_then(|found| state_in(found, id)));
     }
     states
 }
 
 /// The time of the last change of a session stands for its length.
-fn state_in(connection: &Connection, id: &str) -> Option<FileState> {
-    let query = "SELECT max(time_updated, coalesce((SELECT max(time_updated) FROM part WHERE session_id = ?1), 0))
-                 FROM session WHERE id = ?1";
-    let millis: i64 = connection.prepare_cached(query).ok()?.query_row([id], |row| row.get(0)).ok()?;
+fn state_in(open: &Database, id: &str) -> Option<FileState> {
+    let newest = |has_it: bool, table: &str| {
+        let query = format!("coalesce((SELECT max(time_updated) FROM {table} WHERE session_id = ?1), 0)");
+        if has_it { query } else { "0".to_owned() }
+    };
+    let query = format!(
+        "SELECT max(time_updated, {}, {}) FROM {} WHERE id = ?1",
+        newest(open.has_parts, "part"),
+        newest(open.has_messages, "session_message"),
+        open.sessions
+    );
+    let millis: i64 = open.connection.prepare_cached(&query).ok()?.query_row([id], |row| row.get(0)).ok()?;
     let millis = u64::try_from(millis).ok()?;
     let modified = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(millis))?;
     Some(FileState { inode: 0, length: millis, modified, changed: modified, owner: 0 })
@@ -187,8 +249,8 @@ pub(super) fn open(path: &Path, most: u64) -> Result<Option<File>> {
     let Some((database, id)) = parts(path) else { return Ok(None) };
     for _ in 0..3 {
         let was_in_use = is_in_use(database);
-        let Some(connection) = connect(database)? else { return Ok(None) };
-        let found = export(&connection, id, most.min(MAX_CONTENT));
+        let Some(open) = connect(database)? else { return Ok(None) };
+        let found = export(&open, id, most.min(MAX_CONTENT));
         // A process that began to write meanwhile may have changed the file while it was read without a lock.
         if was_in_use || !is_in_use(database) {
             return found.map_err(|cause| unreadable(database, cause));
@@ -197,11 +259,76 @@ pub(super) fn open(path: &Path, most: u64) -> Result<Option<File>> {
     Err(unknown(database).hint("OpenCode is writing to it: try again later"))
 }
 
-fn export(connection: &Connection, id: &str, most: u64) -> rusqlite::Result<Option<File>> {
-    let count: i64 = connection.query_row("SELECT count(*) FROM session WHERE id = ?1", [id], |row| row.get(0))?;
-    if count == 0 {
+fn export(open: &Database, id: &str, most: u64) -> rusqlite::Result<Option<File>> {
+    if open.count(&format!("SELECT count(*) FROM {} WHERE id = ?1", open.sessions), id)? == 0 {
         return Ok(None);
     }
+    let mut scratch = fs::scratch_file().map_err(io_failed)?;
+    let mut records = Records { out: BufWriter::new(&mut scratch), written: 0, most };
+    if open.is_of_two(id)? {
+        opencode_messages::export(&open.connection, id, &mut records)?;
+    } else {
+        export_parts(&open.connection, id, &mut records)?;
+    }
+    records.out.flush().map_err(io_failed)?;
+    drop(records);
+    scratch.seek(SeekFrom::Start(0)).map_err(io_failed)?;
+    Ok(Some(scratch))
+}
+
+fn io_failed(cause: io::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(cause))
+}
+
+/// The records of a session while they are written.
+pub(super) struct Records<'a> {
+    out: BufWriter<&'a mut File>,
+    written: u64,
+    most: u64,
+}
+
+impl Records<'_> {
+    pub(super) fn are_full(&self) -> bool {
+        self.written >= self.most
+    }
+
+    fn put(&mut self, record: &Value) -> rusqlite::Result<()> {
+        let line = format!("{record}\n");
+        self.written += line.len() as u64;
+        self.out.write_all(line.as_bytes()).map_err(io_failed)
+    }
+
+    /// Writes the parts of a message. An error of a message without any part is a record, too: it may name a limit.
+    pub(super) fn put_message(
+        &mut self,
+        message: &Value,
+        at: i64,
+        parts: impl Iterator<Item = Value>,
+    ) -> rusqlite::Result<()> {
+        let mut is_empty = true;
+        for part in parts {
+            if self.are_full() {
+                return Ok(());
+            }
+            if let Some(record) = record(message, at, &part) {
+                is_empty = false;
+                self.put(&record)?;
+            }
+        }
+        let error = json!({ "type": "error" });
+        match record(message, at, &error) {
+            Some(record) if is_empty && message["error"]["data"]["message"].is_string() => self.put(&record),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The value in a column, if it is JSON that is kept in memory.
+pub(super) fn parsed(data: &str) -> Option<Value> {
+    bounded_json::parse_to_keep(data.as_bytes())
+}
+
+fn export_parts(connection: &Connection, id: &str, records: &mut Records<'_>) -> rusqlite::Result<()> {
     // Only ids are sorted: rows with their data would not fit into memory.
     let messages = "SELECT id, time_created FROM message WHERE session_id = ?1 AND length(id) <= ?2
                     ORDER BY time_created, id LIMIT ?3";
@@ -218,32 +345,18 @@ fn export(connection: &Connection, id: &str, most: u64) -> rusqlite::Result<Opti
     let mut of_message = connection.prepare("SELECT data FROM message WHERE id = ?1 AND octet_length(data) <= ?2")?;
     let mut of_part = connection.prepare("SELECT data FROM part WHERE id = ?1 AND octet_length(data) <= ?2")?;
     let data = |statement: &mut Statement<'_>, id: &str| {
-        statement.query_row((id, MAX_ROW), |row| row.get::<_, String>(0)).ok()
+        statement.query_row((id, MAX_ROW), |row| row.get::<_, String>(0)).ok().as_deref().and_then(parsed)
     };
-    let io_failed = |cause: io::Error| rusqlite::Error::ToSqlConversionFailure(Box::new(cause));
-    let mut scratch = fs::scratch_file().map_err(io_failed)?;
-    let mut out = BufWriter::new(&mut scratch);
-    let mut written = 0;
     for (message, at) in &messages {
+        let Some(about) = data(&mut of_message, message) else { continue };
         let start = parts.partition_point(|(other, _)| other < message);
         let own = parts[start..].iter().take_while(|(other, _)| other == message);
-        let about = data(&mut of_message, message).and_then(|data| bounded_json::parse_to_keep(data.as_bytes()));
-        for (_, part) in own.filter(|_| about.is_some()) {
-            if written >= most {
-                break;
-            }
-            let part = data(&mut of_part, part).and_then(|data| bounded_json::parse_to_keep(data.as_bytes()));
-            let record = about.as_ref().zip(part).and_then(|(message, part)| record(message, *at, &part));
-            let Some(record) = record else { continue };
-            let line = format!("{record}\n");
-            written += line.len() as u64;
-            out.write_all(line.as_bytes()).map_err(io_failed)?;
+        records.put_message(&about, *at, own.filter_map(|(_, part)| data(&mut of_part, part)))?;
+        if records.are_full() {
+            break;
         }
     }
-    out.flush().map_err(io_failed)?;
-    drop(out);
-    scratch.seek(SeekFrom::Start(0)).map_err(io_failed)?;
-    Ok(Some(scratch))
+    Ok(())
 }
 
 /// A part of a message as a record, with what is read of it. `None` for parts that say nothing.
@@ -268,6 +381,7 @@ fn record(message: &Value, at: i64, part: &Value) -> Option<Value> {
                 "exit": metadata["exit"], "answers": metadata["answers"],
             })
         }
+        "error" => json!({ "type": "error" }),
         _ => return None,
     };
     let model = message["modelID"].as_str().or_else(|| message["model"]["modelID"].as_str());

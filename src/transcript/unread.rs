@@ -22,8 +22,8 @@ pub(crate) fn unread(roots: &[PathBuf]) -> Vec<Unread> {
     let mut found = Vec::new();
     for format in FORMATS {
         let Some(home) = format.place.directory() else { continue };
-        let older = format.older.iter().filter(|(below, _)| has_entries(&home.join(below)));
-        found.extend(older.map(|(below, why)| Unread {
+        let older = format.older.iter().filter(|(below, ending, _)| has_entries(&home.join(below), ending));
+        found.extend(older.map(|(below, _, why)| Unread {
             agent: format.name,
             path: home.join(below),
             why: (*why).to_owned(),
@@ -33,8 +33,9 @@ pub(crate) fn unread(roots: &[PathBuf]) -> Vec<Unread> {
     found
 }
 
-fn has_entries(directory: &Path) -> bool {
-    fs::is_directory(directory) && fs::names(directory).is_ok_and(|names| !names.is_empty())
+fn has_entries(directory: &Path, ending: &str) -> bool {
+    let has = |names: Vec<String>| names.iter().any(|name| name.ends_with(ending));
+    fs::is_directory(directory) && fs::names(directory).is_ok_and(has)
 }
 
 /// The newest files of an agent that have none of its records.

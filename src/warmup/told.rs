@@ -36,8 +36,11 @@ impl Told {
     /// What a handoff says by itself. Its current state is the agent's last message, if it has no other.
     pub(super) fn of_document(sources: &Sources) -> Option<Told> {
         let mut account = bounded(recap::read_sections(sources.handoff()?));
-        let state = recap::outline(&sources.section("# Current State").join("\n"), LAST_WORDS);
-        if !state.is_empty() {
+        let state = sources.section("# Current State").join("\n");
+        // What this program put together is what the other sections say, and nobody said it.
+        let is_said = !recap::is_written_by_rules(&state);
+        let state = recap::outline(&state, LAST_WORDS);
+        if is_said && !state.is_empty() {
             let line = Line { who: Speaker::Agent, turn: 0, text: state };
             let part = if account.conclusions.is_empty() { &mut account.conclusions } else { &mut account.done };
             part.push(line);

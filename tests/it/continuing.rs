@@ -146,13 +146,27 @@ fn a_prompt_that_is_too_long_for_an_argument_is_read_from_a_file() {
     let create = world.command(&[&create[..], &["--summary", "s"]].concat());
     let _ = finish(&mut decisions(create)).expect(0);
     let path = stand_ins(&world);
-    let _ = continue_in(&world, &path, &["codex", "--budget", "800000"]).expect(7);
-    let [prompt] = &arguments(&world)[..] else { panic!("one argument") };
-    let file = world.path(".agent-handover/continue.md");
-    let file = file.canonicalize().unwrap();
-    assert!(prompt.len() < 1_000 && prompt.contains(&format!("Read {} first.", file.display())), "{prompt}");
-    let whole = std::fs::read_to_string(file).unwrap();
+    let state = world.path(".agent-handover");
+    let named = |budget: &str| {
+        let _ = continue_in(&world, &path, &["codex", "--budget", budget]).expect(7);
+        let [prompt] = &arguments(&world)[..] else { panic!("one argument") };
+        assert!(prompt.len() < 1_000, "{prompt}");
+        let file = prompt.split_once("\nRead ").unwrap().1.split_once(" first.").unwrap().0;
+        assert!(PathBuf::from(file).starts_with(state.canonicalize().unwrap()), "{prompt}");
+        PathBuf::from(file)
+    };
+    let file = named("800000");
+    let whole = std::fs::read_to_string(&file).unwrap();
     assert!(whole.len() > 60_000 && whole.starts_with("Continue this work: "), "{}", whole.len());
+    // Another agent may be started before the first one has read its file.
+    for number in 0..9 {
+        std::fs::write(state.join(format!("continue-{number}.md")), "of an earlier agent").unwrap();
+    }
+    let other = named("70000");
+    assert_ne!(other, file);
+    let prompts = std::fs::read_dir(&state).unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    assert_eq!(prompts.filter(|name| name.starts_with("continue-")).count(), 8);
+    assert!(other.exists() && std::fs::read_to_string(&other).unwrap().len() < whole.len());
 }
 
 #[test]

@@ -973,6 +973,8 @@ console.log(JSON.stringify([await ask("context", "s1"), await ask("context", "s1
 await ask("context", "s2")
 const sent = async (event) => { while (!send) await new Promise((resolve) => setTimeout(resolve, 1)); const now = send; send = undefined; now(event); while (!send) await new Promise((resolve) => setTimeout(resolve, 1)) }
 await sent({ type: "session.execution.succeeded", data: { sessionID: "s1" } })
+// The events of all directories arrive.
+await sent({ type: "session.execution.succeeded", data: { sessionID: "elsewhere" } })
 await sent({ type: "session.text.delta", data: { sessionID: "s1" } })
 await sent({ type: "session.deleted", data: { sessionID: "s2" } })
 await ask("context", undefined)

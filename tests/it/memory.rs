@@ -974,8 +974,10 @@ fn a_secret_in_a_source_is_treated_as_the_config_says() {
         std::fs::create_dir_all(&place).unwrap();
         std::fs::write(place.join("keys.md"), format!("- The key is {token}\n")).unwrap();
         for from in ["rules.md", "claude-code"] {
-            let shown = world.run(&["memory", "import", "--dry-run", "--from", from]).expect(0);
-            assert!(!shown.stdout.contains(&token), "{guard}: {}", shown.stdout);
+            let shown = world.run(&["memory", "import", "--dry-run", "--from", from]).expect(code);
+            assert!(!shown.seen().contains(&token), "{guard}: {}", shown.seen());
+            assert!(shown.stdout.contains("remembered: "), "{guard}: {}", shown.stdout);
+            assert!(shown.stderr.contains("looks like a secret"), "{guard}: {}", shown.stderr);
             let output = world.run(&["memory", "import", "--from", from]).expect(code);
             assert!(!output.seen().contains(&token), "{guard}: {}", output.seen());
             let state = if world.exists(STATE) { world.read(STATE) } else { String::new() };

@@ -13,15 +13,19 @@ use super::support::*;
 use super::transcripts::is_fit_to_be_kept;
 
 /// An agent's sample: its name, the list beside it, and the agent that it is of.
-pub const SAMPLES: [(&str, &str); 7] = [
+pub const SAMPLES: [(&str, &str); 8] = [
     ("copilot", "copilot"),
     ("gemini", "gemini"),
     ("gemini-older", "gemini"),
     ("opencode", "opencode"),
+    ("opencode-2", "opencode"),
     ("cline", "cline"),
     ("cursor", "cursor"),
     ("antigravity", "antigravity"),
 ];
+
+/// A session that OpenCode 2 has taken over from version 1.
+const OPENCODE_2: &str = "ses_2222e0e0effeAbCdEfGhIjKlMn";
 
 fn data(name: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/transcripts/agents").join(name);
@@ -60,13 +64,14 @@ pub fn place(name: &str, home: &Path, root: &Path) -> PathBuf {
             let session = project.join(format!("chats/session-2026-11-16T10-00-9e1e0000.{ending}"));
             put(session, sample(file, root))
         }
-        "opencode" => {
+        "opencode" | "opencode-2" => {
             let database = home.join(".local/share/opencode/opencode.db");
             std::fs::create_dir_all(database.parent().unwrap()).unwrap();
             let connection = rusqlite::Connection::open(&database).unwrap();
             connection.execute_batch("PRAGMA journal_mode = WAL").unwrap();
-            connection.execute_batch(&sample("opencode.sql", root)).unwrap();
-            database.join("ses_e0e0e0e0effeAbCdEfGhIjKlMn")
+            connection.execute_batch(&sample(&format!("{name}.sql"), root)).unwrap();
+            let id = if name == "opencode" { "ses_e0e0e0e0effeAbCdEfGhIjKlMn" } else { OPENCODE_2 };
+            database.join(id)
         }
         "cline" => {
             let session = home.join(".cline/data/sessions/1794825600000_abcde");
@@ -147,10 +152,10 @@ fn common(one: &[String], other: &[String]) -> usize {
 
 #[test]
 fn what_is_in_a_transcript_is_found_and_nothing_else() {
-    let world = World::new();
-    let (home, root) = (world.home(), world.root());
     for (name, agent) in SAMPLES {
-        let path = place(name, &home, &root);
+        let world = World::new();
+        let root = world.root();
+        let path = place(name, &world.home(), &root);
         let found_in = read(&path);
         let expected: Value = serde_json::from_str(&data(&format!("{name}.expected.json"))).unwrap();
         let text = |name: &str| expected[name].as_str().unwrap().to_owned();
@@ -176,7 +181,7 @@ fn what_is_in_a_transcript_is_found_and_nothing_else() {
 #[test]
 fn sessions_of_every_agent_are_swept_searched_and_summarized() {
     let world = World::with_git();
-    let agents = SAMPLES.into_iter().filter(|(name, _)| *name != "gemini-older");
+    let agents = SAMPLES.into_iter().filter(|(name, _)| !["gemini-older", "opencode-2"].contains(name));
     let paths: Vec<(&str, PathBuf)> =
         agents.map(|(name, agent)| (agent, place(name, &world.home(), &world.root()))).collect();
     for (agent, path) in &paths {
@@ -324,6 +329,15 @@ fn ask_more(name: &str, path: &Path, request: &str) {
             connection.execute("UPDATE session SET time_updated = ?2 WHERE id = ?1", (session, at)).unwrap();
             return;
         }
+        "opencode-2" => {
+            let connection = rusqlite::Connection::open(path.parent().unwrap()).unwrap();
+            let session = path.file_name().unwrap().to_str().unwrap();
+            let asked = json!({ "time": { "created": 1794830000000_i64 }, "text": request }).to_string();
+            let sql =
+                "INSERT INTO session_message VALUES ('msg_9000', ?1, 'user', 900, 1794830000000, 1794830000000, ?2)";
+            connection.execute(sql, (session, asked)).unwrap();
+            return;
+        }
         other => panic!("{other}"),
     };
     let mut text = std::fs::read_to_string(path).unwrap();
@@ -421,6 +435,31 @@ fn a_place_in_a_session_of_a_database_stays_one() {
     connection.execute_batch(change).unwrap();
     drop(connection);
     assert_eq!(Source::pin(&path, "").unwrap().end, before.end);
+}
+
+/// OpenCode 2 adds to the row of an answer until it is complete.
+#[test]
+fn a_place_in_an_answer_that_grows_stays_one() {
+    let world = World::new();
+    let path = place("opencode-2", &world.home(), &world.root());
+    let half = Source::pin(&path, "").unwrap();
+    let connection = rusqlite::Connection::open(path.parent().unwrap()).unwrap();
+    let complete =
+        "UPDATE session_message SET time_updated = time_updated + 1, data = json_set(data, '$.time.completed', 1,
+        '$.content[1].state.status', 'completed', '$.content[1].state.metadata', json('{\"exit\":0}')) WHERE seq = 10";
+    assert_eq!(connection.execute(complete, []).unwrap(), 1);
+    drop(connection);
+    let whole = Source::pin(&path, "").unwrap();
+    assert!(whole.end > half.end);
+    let later = whole.read().unwrap().unwrap();
+    assert_eq!(later.commands.last().unwrap().command, "npm run lint");
+    assert_eq!(later.talk.last().unwrap().text, "Not complete");
+    // What was there before is there, byte for byte.
+    assert_eq!(half.read().unwrap().unwrap().talk.last().unwrap().text, "The legend is darker.");
+    let connection = rusqlite::Connection::open(path.parent().unwrap()).unwrap();
+    connection.execute("DELETE FROM session_message WHERE seq = 10", []).unwrap();
+    drop(connection);
+    assert!(read(&path).rate_limit.is_some(), "an error without any text is read");
 }
 
 #[test]
@@ -626,7 +665,7 @@ fn a_hostile_database_does_no_harm() {
     connection.execute_batch("ALTER TABLE part RENAME TO old; CREATE VIEW part AS SELECT * FROM old").unwrap();
     drop(connection);
     let why = Source::pin(&path, "").unwrap_err().to_string();
-    assert!(why.contains("has no sessions of OpenCode 1"), "{why}");
+    assert!(why.contains("has no sessions of OpenCode that are understood"), "{why}");
 }
 
 /// A session of Copilot with these events.
@@ -736,6 +775,15 @@ fn a_limit_at_which_a_session_stopped_is_told_until_it_ends() {
     assert_eq!(world.run(&["status", "--json"]).expect(0).json()["rate_limit"], sentence);
     let warmup = world.run(&["warmup"]).expect(0).stdout;
     assert!(warmup.contains(&format!("Note: {sentence}")), "{warmup}");
+    let home = world.run(&[]).expect(0).stdout;
+    assert_eq!(home.matches("agent-handover continue AGENT").count(), 1, "{home}");
+    // The agent said nothing, so no words of this program are shown as the agent's.
+    let prompt = world.run(&["continue", "codex", "--print"]).expect(0).stdout;
+    let brief = world.run(&["history", "render", "--target", "person"]).expect(0).stdout;
+    for page in [&prompt, &brief] {
+        assert!(page.contains("Port the lexer to the new tokens") && !page.contains("(made from"), "{page}");
+    }
+    assert!(!prompt.contains("## The agent said") && !brief.contains("## Where it stands"), "{prompt}{brief}");
     world.run(&["run", "--transcript", limit("2026-11-15T09:40:00Z").to_str().unwrap()]).expect(0);
     assert!(!world.run(&["status"]).expect(0).stdout.contains("limit:"));
 }
@@ -764,10 +812,13 @@ fn doctor_names_what_is_there_and_cannot_be_read() {
     put(world.home().join(".copilot/session-state/abc/events.jsonl"), "{\"v\":9}\n");
     put(world.home().join(".local/share/opencode/opencode.db"), "not a database");
     put(world.home().join(".cline/data/tasks/1/api_conversation_history.json"), "[]");
+    put(world.home().join(".codex/sessions/rollout-2025-04-20-x.json"), "{\"session\":{},\"items\":[]}");
     let told = world.run(&["doctor"]);
     assert!(told.stdout.contains("abc/events.jsonl: has no record of a format that is understood"), "{}", told.stdout);
     assert!(told.stdout.contains("opencode.db` cannot be read"), "{}", told.stdout);
     assert!(told.stdout.contains("tasks of older versions are not read"), "{}", told.stdout);
+    let of_codex = ".codex/sessions: `rollout-*.json` of the first versions are not read";
+    assert!(told.stdout.contains(of_codex), "{}", told.stdout);
 }
 
 #[test]

@@ -65,7 +65,8 @@ const follow = (cwd) => {
       return answers.map((answer) => answer?.context).filter(Boolean)
     },
     compacting: async (session) => (await tell("session.compacting", session)).context,
-    idle: (session) => tell("session.idle", session),
+    // Version 2 sends the events of all directories to each.
+    idle: async (session) => (started.has(session) ? tell("session.idle", session) : undefined),
     endAll: () => Promise.all([...started.keys()].map((session) => end(session, "exit"))),
   }
 }

@@ -147,6 +147,9 @@ fn print_health(ui: &mut Ui, needs: &[Need]) {
         return ui.answer_line(&Line::of(Role::Good, "all is well"));
     }
     for need in needs {
-        ui.answer_hanging(Role::Bad, "! ", &format!("{}: `{}`", text::model_line(&need.says, 200), need.command));
+        let says = text::model_line(&need.says, 200);
+        // Some sentences name the command themselves.
+        let line = if says.contains(&need.command) { says } else { format!("{says}: `{}`", need.command) };
+        ui.answer_hanging(Role::Bad, "! ", &line);
     }
 }

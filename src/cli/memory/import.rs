@@ -50,6 +50,7 @@ impl Import {
         refuse_too_many(&all, &open.project.config.categories, &self.from)?;
         if self.dry_run {
             preview(context, &all);
+            open.check(context, &self.options, all)?;
         } else {
             let changes = open.update(context, "import", &self.options, all, None)?;
             self.report(context, &changes);
@@ -183,7 +184,6 @@ fn refuse_too_many(edits: &Edits, categories: &Categories, from: &[PathBuf]) -> 
 fn preview(context: &mut Context<'_>, edits: &Edits) {
     let recorded = edits.record.iter().flat_map(|(name, texts)| texts.iter().map(move |text| (name, text)));
     for (category, item) in recorded.chain(edits.add.iter().map(|added| (&added.category, &added.text))) {
-        // Nobody has decided yet what happens to a secret.
         context.ui.answer(&format!("{category}: {}", text::model_line(&secrets::clean(item), 200)));
     }
 }

@@ -5,6 +5,7 @@ use clap::Args;
 use super::super::{Context, run};
 use crate::engine::{self, Attendance, MemoryRequest};
 use crate::error::Result;
+use crate::guard::secrets::Policy;
 use crate::memory::{Edits, Memory, StateChange};
 use crate::project::Project;
 
@@ -55,12 +56,24 @@ impl OpenMemory {
         edits: Edits,
         base: Option<String>,
     ) -> Result<Vec<StateChange>> {
-        let secrets = engine::secret_policy(&self.project.config, Attendance::Attended, &options.allow_secret);
+        let secrets = self.secrets(options);
         let request = MemoryRequest { step, edits, base, agent: options.agent.as_deref(), secrets };
         let edited = engine::edit_memory(&self.project, request, &mut |event| run::warn_of(context.ui, &event))?;
         if let Some(notice) = edited.notice {
             context.ui.tell(&notice);
         }
         Ok(edited.changes)
+    }
+
+    /// Says what [`OpenMemory::update`] would do with secrets in the edits, and changes nothing.
+    pub(super) fn check(&self, context: &mut Context<'_>, options: &WriteOptions, mut edits: Edits) -> Result<()> {
+        for text in engine::keep_out_secrets(&mut edits, self.secrets(options))? {
+            context.ui.warn(&text);
+        }
+        Ok(())
+    }
+
+    fn secrets<'a>(&self, options: &'a WriteOptions) -> Policy<'a> {
+        engine::secret_policy(&self.project.config, Attendance::Attended, &options.allow_secret)
     }
 }
