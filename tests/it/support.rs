@@ -491,12 +491,12 @@ pub fn stride(ordinary: usize) -> usize {
     if std::env::var("SWEEPS").is_ok_and(|sweeps| sweeps == "all") { 1 } else { ordinary }
 }
 
-/// Waits for a condition that has no other way to announce itself; fails after a minute rather than waiting for ever.
+/// Waits for a condition that has no other way to announce itself; fails after three minutes rather than waiting for ever.
 #[track_caller]
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain for {what}");
+        assert!(start.elapsed() < Duration::from_secs(180), "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
