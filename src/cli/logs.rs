@@ -133,7 +133,7 @@ fn print(context: &mut Context<'_>, run: &Run, logs: &[Log]) {
         };
         context.ui.answer(&format!("== {}{attempt}{cut}", log.step));
         for line in log.text.lines() {
-            context.ui.answer(line);
+            context.ui.answer_quoted(line);
         }
     }
 }
