@@ -23,7 +23,7 @@ no handover on record
     assert_data_eq!(
         world.run(&["check"]).expect(1).seen(),
         str![[r#"
-interrupted: handover 01M7FAKZG8RZK5Z5D6KRT992JC is unfinished; run `agent-handover run --resume`
+interrupted: handover KRT992JC is unfinished; run `agent-handover run --resume`
 ---
 [exit 1]
 
@@ -34,7 +34,7 @@ interrupted: handover 01M7FAKZG8RZK5Z5D6KRT992JC is unfinished; run `agent-hando
     assert_data_eq!(
         world.run(&["check"]).expect(2).seen(),
         str![[r#"
-completed: handover 01M7FAKZG8RZK5Z5D6KRT992JC at 2026-11-15T10:04:05.000Z
+completed: handover KRT992JC, just now
 ---
 [exit 2]
 
@@ -137,7 +137,7 @@ fn the_json_of_check_and_status_has_a_schema() {
   "state": "interrupted",
   "exit_code": 1,
   "run": "01M7FAKZG80FCP4JT44SBQHB6D",
-  "message": "interrupted: handover 01M7FAKZG80FCP4JT44SBQHB6D is unfinished; run `agent-handover run --resume`",
+  "message": "interrupted: handover 4SBQHB6D is unfinished; run `agent-handover run --resume`",
   "paused": null,
   "due": null,
   "foreign": []
