@@ -51,7 +51,7 @@ pub(super) fn parts(path: &Path) -> Option<(&Path, &str)> {
 
 /// Opens a database for reading. `None` if there is none.
 fn connect(database: &Path) -> Result<Option<Connection>> {
-    // Opening refuses what is no plain file, without waiting.
+    // Opening refuses anything but a regular file, without waiting.
     if fs::open_if_exists(database)?.is_none() {
         return Ok(None);
     }

@@ -70,7 +70,7 @@ all is well
 "#]]
     );
     assert_eq!(world.run(&["--json"]).expect(0).json()["goal"], json!(null));
-    // Sessions that share a goal are told apart by what they did.
+    // Sessions that share a goal are called after what they did.
     world.run(&["memory", "add", "goal", "a parser that names places"]).expect(0);
     world.run(&["run", "spans are in the lexer"]).expect(0);
     world.run(&["run", "spans are in the parser"]).expect(0);
