@@ -75,7 +75,7 @@ pub enum Bootstrap {
     AgentsMd,
 }
 
-/// How the payloads of an agent are told from those of others, and where they differ.
+/// How the payloads of an agent are recognised, and where they differ from those of others.
 pub struct Payloads {
     /// Whether a payload comes from this agent.
     pub evidence: fn(&Payload) -> Option<Evidence>,

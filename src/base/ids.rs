@@ -6,6 +6,8 @@ use sha2::{Digest, Sha256};
 use super::{clock, env};
 use crate::error::{Error, Result};
 
+/// How long a short id of a run is.
+const SHORT: usize = 8;
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// A new id: 48 bits of milliseconds, then 80 random bits, in Crockford's base 32.
@@ -28,6 +30,11 @@ fn new_id(sort: &str) -> Result<String> {
             .map_err(|cause| Error::failed("the system gives no random numbers").cause(cause))?,
     }
     Ok(encode(millis, random))
+}
+
+/// The part of a run's id that people see: its end, because runs of one day begin alike. Every command accepts it.
+pub(crate) fn short_run_id(id: &str) -> &str {
+    id.char_indices().nth_back(SHORT - 1).map_or(id, |(at, _)| &id[at..])
 }
 
 /// Whether a name has the form of an id.

@@ -25,7 +25,11 @@ impl std::fmt::Display for Owner {
         let Owner { pid, host, run, since } = self;
         match run.as_str() {
             "" => write!(f, "pid {pid} on {host} has been compacting or delivering since {since}"),
-            run => write!(f, "pid {pid} on {host} has been running handover {run} since {since}"),
+            run => write!(
+                f,
+                "pid {pid} on {host} has been running handover {} since {since}",
+                super::ids::short_run_id(run)
+            ),
         }
     }
 }

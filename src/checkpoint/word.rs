@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::{Store, schema};
 use crate::error::Result;
 
-/// How many words a session has.
+/// How many words of a session are kept.
 const MOST: usize = 400;
-/// How many bytes they have together.
+/// How many bytes of them are kept.
 const MOST_BYTES: usize = 128 << 10;
 
 /// One text that an agent passed to a hook, without secrets and without what was marked as private.
@@ -76,7 +76,7 @@ impl Told {
 }
 
 impl Store {
-    /// The words of a session, oldest first, and a mark up to which these are all.
+    /// The words of a session, oldest first, and the mark of the newest one.
     pub(crate) fn words(&self, agent: &str, id: &str) -> Result<(i64, Vec<Word>)> {
         if !schema::knows_words(self.version()?) {
             return Ok((0, Vec::new()));

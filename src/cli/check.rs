@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::Context;
+use crate::base::clock;
 use crate::engine;
 use crate::error::{Category, Result};
 use crate::publish::Ledger;
@@ -33,6 +34,10 @@ impl Check {
             _ => error,
         })?;
         let mut answer = engine::check(&project)?;
+        if !answer.at.is_empty() {
+            let when = clock::parse_stamp(&answer.at).filter(|_| !self.json).map(|at| context.ui.when(&at));
+            answer.line = format!("{}, {}", answer.line, when.unwrap_or(answer.at));
+        }
         // The Python tool answers 0 as well, so the exit code stays.
         if let Err(error) = project.require_named_checkpoint() {
             answer.line = format!("{}: {}", answer.line, error.message());

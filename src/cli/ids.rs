@@ -4,13 +4,8 @@ use crate::history::History;
 
 /// The part of a session's id that is shown at least: the minute in which it began.
 const SHORTEST: usize = "2026-11-15-1004".len();
-/// The part of a run's id that is shown: its end, because runs of one day begin alike.
-const OF_RUN: usize = 8;
 
-/// The end of a run's id.
-pub(super) fn of_run(id: &str) -> &str {
-    id.char_indices().nth_back(OF_RUN - 1).map_or(id, |(at, _)| &id[at..])
-}
+pub(super) use crate::base::ids::short_run_id as of_run;
 
 /// The ids of all sessions of a history, to shorten some of them.
 pub(super) struct SessionIds {

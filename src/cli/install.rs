@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::Context;
+use super::{Context, paths};
 use crate::agents::install::{BlockWish, FileChange, InstallPlan, Installer, LeftAlone, ServerWish};
 use crate::agents::{self, AGENTS, Agent, Places, Program, Scope};
 use crate::error::{Error, Result};
@@ -250,7 +250,7 @@ fn tell(context: &mut Context<'_>, plan: &InstallPlan, is_dry: bool) {
             (None, Some(_), Some(_)) => format!("{name}: changed {path} ({})", change.what),
         };
         if !is_dry {
-            context.ui.answer(&said);
+            context.ui.answer(&paths::from_home(&said));
         }
     }
 }

@@ -50,8 +50,12 @@ impl Logs {
             logs.retain(|log| log.step == *step);
             let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
             if logs.is_empty() && !names.contains(&step.as_str()) {
-                return Err(Error::failed(format!("handover {} has no step `{}`", run.id, text::one_line(step, 80)))
-                    .hint(format!("its steps: {}", names.join(", "))));
+                return Err(Error::failed(format!(
+                    "handover {} has no step `{}`",
+                    ids::of_run(&run.id),
+                    text::one_line(step, 80)
+                ))
+                .hint(format!("its steps: {}", names.join(", "))));
             }
         }
         if self.json {
@@ -116,8 +120,10 @@ fn document(run: &Run, logs: &[Log]) -> serde_json::Value {
 
 fn print(context: &mut Context<'_>, run: &Run, logs: &[Log]) {
     if logs.is_empty() {
-        let run = ids::of_run(&run.id);
-        context.ui.tell(&format!("the commands of handover {run} printed nothing, or their logs are gone"));
+        context.ui.tell(&format!(
+            "the commands of handover {} printed nothing, or their logs are gone",
+            ids::of_run(&run.id)
+        ));
     }
     for log in logs {
         let attempt = match log.attempt {
@@ -133,7 +139,7 @@ fn print(context: &mut Context<'_>, run: &Run, logs: &[Log]) {
         };
         context.ui.answer(&format!("== {}{attempt}{cut}", log.step));
         for line in log.text.lines() {
-            context.ui.answer(line);
+            context.ui.answer_quoted(line);
         }
     }
 }

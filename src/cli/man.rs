@@ -61,7 +61,7 @@ fn page_name(path: &str) -> String {
 
 fn render((path, command): &(String, clap::Command)) -> Result<String> {
     let name = page_name(path);
-    // The same page on every day: no date.
+    // Without a date, so that the page is the same every day.
     let page = clap_mangen::Man::new(command.clone().display_name(name.clone())).title(name).date("");
     let mut bytes = Vec::new();
     page.render(&mut bytes).map_err(|cause| Error::bug(format!("a manual page cannot be written: {cause}")))?;

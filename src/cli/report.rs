@@ -19,7 +19,7 @@ use crate::steps;
 
 /// How many sessions have a row of their own, over all projects of a page.
 const ROWS: usize = 2_000;
-/// How many sessions each of many projects lists at least.
+/// How many sessions of a project are listed at least, if the page has many projects.
 const FEWEST_ROWS: usize = 20;
 
 /// Write a page about this project that you can open in a browser: where it stands, sessions, decisions, checks

@@ -144,7 +144,7 @@ pub(super) fn wrap_after(first: usize, rest: usize, text: &str, width: Option<us
     let width = width.unwrap_or(usize::MAX);
     let room = |used: usize| width.saturating_sub(used).max(2 * NARROWEST);
     let mut lines = vec![String::new()];
-    for word in text.split(' ') {
+    for word in words(text, room(rest)) {
         let room = room(if lines.len() == 1 { first } else { rest });
         let Some(line) = lines.last_mut() else { break };
         if line.is_empty() {
@@ -157,6 +157,39 @@ pub(super) fn wrap_after(first: usize, rest: usize, text: &str, width: Option<us
         }
     }
     lines
+}
+
+/// The words of a text. A command in backticks counts as one word if a line has room for it, because people copy it.
+fn words(text: &str, room: usize) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(' ').unwrap_or(rest.len());
+        let command = rest[..end].find('`').and_then(|open| {
+            let close = open + 1 + rest[open + 1..].find('`')?;
+            Some(close + rest[close..].find(' ').unwrap_or(rest.len() - close))
+        });
+        let end = command.filter(|end| rest[..*end].width() <= room).unwrap_or(end);
+        words.push(&rest[..end]);
+        rest = rest[end..].strip_prefix(' ').unwrap_or_default();
+    }
+    words
+}
+
+/// A text that is wider than the terminal in lines that are not: each begins where the first one does. A text that fits stays
+/// as it is.
+pub(super) fn fold(text: &str, width: Option<usize>) -> Vec<String> {
+    let Some(width) = width else { return vec![text.to_owned()] };
+    let fold = |line: &str| {
+        if line.width() <= width {
+            return vec![line.to_owned()];
+        }
+        let said = line.trim_start_matches(' ');
+        let indent = &line[..line.len() - said.len()];
+        let parts = wrap(said, Some(width.saturating_sub(indent.len())));
+        parts.into_iter().map(|part| format!("{indent}{part}")).collect()
+    };
+    text.split('\n').flat_map(fold).collect()
 }
 
 /// The text cut to a width on the terminal, with a sign if something is missing.
@@ -208,5 +241,20 @@ mod tests {
             wrap("a-word-that-is-longer-than-the-line b", Some(16)),
             ["a-word-that-is-longer-than-the-line", "b"]
         );
+    }
+
+    #[test]
+    fn a_command_is_not_broken_if_a_line_has_room_for_it() {
+        let said = "paused; `run --resume`, or `rm PAUSE` ends it";
+        assert_eq!(wrap(said, Some(22)), ["paused;", "`run --resume`, or", "`rm PAUSE` ends it"]);
+        assert_eq!(wrap("a `command that has no room` b", Some(16)), ["a `command that", "has no room` b"]);
+        assert_eq!(wrap("it's a ` b", Some(16)), ["it's a ` b"]);
+    }
+
+    #[test]
+    fn a_text_that_is_too_wide_is_folded_below_its_beginning() {
+        assert_eq!(fold("  one two three four\nfive", Some(18)), ["  one two three", "  four", "five"]);
+        assert_eq!(fold("  fits  as it is", Some(16)), ["  fits  as it is"]);
+        assert_eq!(fold("however long it may be", None), ["however long it may be"]);
     }
 }

@@ -128,14 +128,20 @@ impl Ui {
         self.can_ask() && io::stdout().is_terminal() && !self.quiet
     }
 
-    /// Prints a line of the answer.
+    /// Prints a line of the answer. A terminal gets it in lines that are not wider than it is.
     pub(super) fn answer(&mut self, line: &str) {
         let line = match &self.voice {
             Some(voice) => (voice.line)(line),
             None => Some(line.to_owned()),
         };
         let Some(line) = line else { return };
-        self.write(&(text::for_terminal(&line) + "\n"));
+        let width = self.width().filter(|_| self.voice.is_none() && io::stdout().is_terminal());
+        self.write(&(table::fold(&text::for_terminal(&line), width).join("\n") + "\n"));
+    }
+
+    /// Prints a line that somebody else wrote, such as output of a command, in one piece.
+    pub(super) fn answer_quoted(&mut self, line: &str) {
+        self.write(&(text::for_terminal(line) + "\n"));
     }
 
     /// Prints a line of the answer whose parts look different.
@@ -204,28 +210,37 @@ impl Ui {
     /// Prints a line about what happens, unless `--quiet` is set.
     pub(super) fn tell(&self, line: &str) {
         if !self.quiet {
-            self.stderr(&text::for_terminal(line));
+            self.stderr(&table::fold(&text::for_terminal(line), self.stderr_width()).join("\n"));
         }
     }
 
     pub(super) fn warn(&self, line: &str) {
         let lead = self.voice.as_ref().map_or("note:", |voice| &voice.warning);
-        self.stderr_line(&Line::of(Role::Notice, lead).plain(format!(" {line}")));
+        self.stderr_hanging(Role::Notice, lead, line);
     }
 
     pub(super) fn error(&self, line: &str) {
         let lead = self.voice.as_ref().map_or("error:", |voice| &voice.error);
         let theirs = self.voice.as_ref().and_then(|voice| (voice.line)(line));
         let line = theirs.as_deref().unwrap_or(line);
-        self.stderr_line(&Line::of(Role::Bad, lead).plain(format!(" {line}")));
+        self.stderr_hanging(Role::Bad, lead, line);
     }
 
     pub(super) fn cause(&self, line: &str) {
-        self.stderr(&format!("  caused by: {}", text::for_terminal(line)));
+        self.stderr_hanging(Role::Plain, "  caused by:", line);
     }
 
     pub(super) fn hint(&self, line: &str) {
-        self.stderr_line(&Line::of(Role::Notice, "hint:").plain(format!(" {line}")));
+        self.stderr_hanging(Role::Notice, "hint:", line);
+    }
+
+    /// Prints a message behind a lead. On a terminal, further lines of it begin where the first one does.
+    fn stderr_hanging(&self, role: Role, lead: &str, text: &str) {
+        let indent = lead.width() + 1;
+        let room = self.stderr_width().filter(|_| self.voice.is_none()).map(|width| width.saturating_sub(indent));
+        let next = format!("\n{}", " ".repeat(if room.is_some() { indent } else { 0 }));
+        let text = table::fold(text, room).join(&next);
+        self.stderr_line(&Line::of(role, lead).plain(format!(" {text}")));
     }
 
     /// Prints text with our own escape sequences.

@@ -23,8 +23,16 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString], is_hook: bool)
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => drop(error.print()),
         ErrorKind::InvalidSubcommand => unknown_command(&ui, error, arguments),
         _ => {
-            ui.styled(&message(error));
-            ui.hint(&hint(error, &typed_command(arguments)));
+            let command = typed_command(arguments);
+            match complaint(error, &command) {
+                Some(complaint) => ui.error(&complaint),
+                None => ui.styled(&message(error)),
+            }
+            let meant = context(error, ContextKind::SuggestedArg);
+            if !meant.is_empty() && error.kind() == ErrorKind::UnknownArgument {
+                ui.hint(&format!("did you mean `{meant}`?"));
+            }
+            ui.hint(&hint(error, &command));
         }
     }
     match error.kind() {
@@ -48,7 +56,10 @@ fn unknown_command(ui: &Ui, error: &clap::Error, arguments: &[OsString]) {
     ui.hint(&match (meant, nearest) {
         (Some(command), _) => format!("you may mean `{}`", with_rest(command, &word, arguments)),
         (None, Some(name)) => format!("did you mean `{before} {name}`?"),
-        (None, None) => format!("`{before} --help` lists all commands"),
+        (None, None) => match nearest_command(&word, arguments) {
+            Some(name) => format!("did you mean `{before} {name}`?"),
+            None => format!("`{before} --help` lists all commands"),
+        },
     });
 }
 
@@ -62,6 +73,29 @@ fn with_rest(command: &str, word: &str, arguments: &[OsString]) -> String {
     rest.fold(command.to_owned(), |line, argument| {
         format!("{line} {}", text::shell_word(&text::one_line(&argument.to_string_lossy(), 80)))
     })
+}
+
+/// The command with the name that is nearest to a word, for letters in the wrong order, which clap does not recognise.
+fn nearest_command(word: &str, arguments: &[OsString]) -> Option<String> {
+    let command = typed(arguments).1;
+    let names = command.get_subcommands().filter(|it| !it.is_hide_set()).map(clap::Command::get_name);
+    text::nearest(word, names).map(str::to_owned)
+}
+
+/// What is wrong with the options or arguments, in our words; `None` if clap has to say it.
+fn complaint(error: &clap::Error, command: &str) -> Option<String> {
+    match error.kind() {
+        ErrorKind::MissingRequiredArgument => {
+            let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
+            Some(format!("`{command}` needs {}", missing.join(" and ")))
+        }
+        ErrorKind::UnknownArgument => {
+            let word = text::one_line(&context(error, ContextKind::InvalidArg), 80);
+            let what = if word.starts_with('-') { "an option" } else { "an argument" };
+            Some(format!("`{word}` is not {what} of `{command}`"))
+        }
+        _ => None,
+    }
 }
 
 /// What clap says, without its last line.
@@ -89,6 +123,10 @@ fn context(error: &clap::Error, kind: ContextKind) -> String {
 
 /// The command that was typed, as far as it is one.
 fn typed_command(arguments: &[OsString]) -> String {
+    typed(arguments).0
+}
+
+fn typed(arguments: &[OsString]) -> (String, clap::Command) {
     let mut command = Cli::command();
     let mut typed = "agent-handover".to_owned();
     for argument in arguments.iter().skip(1) {
@@ -96,5 +134,5 @@ fn typed_command(arguments: &[OsString]) -> String {
         typed = format!("{typed} {}", next.get_name());
         command = next;
     }
-    typed
+    (typed, command)
 }

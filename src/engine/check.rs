@@ -4,6 +4,7 @@ use super::at_once::waiting;
 use super::defer::{deferred_command, title};
 use super::leftovers::unmerged;
 use super::replan::{REPLAN, is_outdated};
+use crate::base::ids::short_run_id;
 use crate::base::lock;
 use crate::checkpoint::python::PythonState;
 use crate::checkpoint::{Run, RunStatus, Store};
@@ -20,6 +21,8 @@ pub(crate) struct Checked {
     pub run: Option<String>,
     /// One line for a person.
     pub line: String,
+    /// When the handover completed; empty for any other answer.
+    pub at: String,
     /// What keeps handovers from going on.
     pub paused: Option<Pause>,
 }
@@ -43,16 +46,17 @@ pub(crate) fn check(project: &Project) -> Result<Checked> {
     }
     let left = unmerged(project).and_then(|left| Some((left.unfinished?, left.place)));
     if let Some((run, place)) = left {
-        let line = format!("interrupted: handover {run} is unfinished {place}; run `agent-handover run --resume`");
+        let id = short_run_id(&run);
+        let line = format!("interrupted: handover {id} is unfinished {place}; run `agent-handover run --resume`");
         let paused = project.brake().paused();
-        return Ok(Checked { code: 1, state: "interrupted", run: Some(run), line, paused });
+        return Ok(Checked { code: 1, state: "interrupted", run: Some(run), line, at: String::new(), paused });
     }
     let Some(store) = store else { return of_python(project) };
     match store.latest_completed()? {
         Some(run) => {
-            let at = run.finished_at.as_deref().unwrap_or("an unknown time");
-            let line = format!("completed: {} at {at}", title(&store, &run)?);
-            Ok(Checked { code: 2, state: "completed", run: Some(run.id), line, paused: project.brake().paused() })
+            let at = run.finished_at.clone().unwrap_or_default();
+            let line = format!("completed: {}", title(&store, &run)?);
+            Ok(Checked { code: 2, state: "completed", run: Some(run.id), line, at, paused: project.brake().paused() })
         }
         None => of_python(project),
     }
@@ -72,13 +76,13 @@ fn of_unfinished(project: &Project, store: &Store) -> Result<Option<Checked>> {
         if let Some(owner) = lock::holder(&project.lock()) {
             let who = lock::describe(owner.as_ref());
             let (line, paused) = (format!("busy: {who}"), project.brake().paused());
-            return Ok(Some(Checked { code: 4, state: "running", run: Some(run.id), line, paused }));
+            return Ok(Some(Checked { code: 4, state: "running", run: Some(run.id), line, at: String::new(), paused }));
         }
         // The run may have completed between the two questions.
         if let Some(run) = oldest_waiting(project, store)? {
             let what = match deferred_command(store, &run)? {
-                Some(command) => format!("{command} {}, recorded {}, waits", run.id, run.recorded_at),
-                None => format!("handover {} is unfinished", run.id),
+                Some(command) => format!("{command} {}, recorded {}, waits", short_run_id(&run.id), run.recorded_at),
+                None => format!("handover {} is unfinished", short_run_id(&run.id)),
             };
             let advice = if is_outdated(project, store, &run)? {
                 format!("the config has other steps now: {REPLAN}")
@@ -87,7 +91,8 @@ fn of_unfinished(project: &Project, store: &Store) -> Result<Option<Checked>> {
             };
             let line = format!("interrupted: {what}; {advice}");
             let paused = pause_of(project, Some(&run));
-            return Ok(Some(Checked { code: 1, state: "interrupted", run: Some(run.id), line, paused }));
+            let at = String::new();
+            return Ok(Some(Checked { code: 1, state: "interrupted", run: Some(run.id), line, at, paused }));
         }
     }
     Ok(None)
@@ -97,19 +102,19 @@ fn of_unfinished(project: &Project, store: &Store) -> Result<Option<Checked>> {
 fn of_python(project: &Project) -> Result<Checked> {
     let theirs = project.read_python_checkpoint()?;
     let paused = project.brake().paused();
-    let answer = |code, state, line: String| Ok(Checked { code, state, run: None, line, paused });
+    let answer = |code, state, line: String, at| Ok(Checked { code, state, run: None, line, at, paused });
     match theirs.as_ref().map(|theirs| (theirs.state(), theirs)) {
         Some((PythonState::Interrupted, theirs)) => {
             let pending = theirs.pending().join(", ");
             let line = format!(
                 "interrupted: a handover of the Python tool has pending {pending}; run `agent-handover run --resume`"
             );
-            answer(1, "interrupted", line)
+            answer(1, "interrupted", line, String::new())
         }
         Some((PythonState::Completed, theirs)) => {
-            let at = theirs.finished_at.as_deref().unwrap_or("an unknown time");
-            answer(2, "completed", format!("completed: a handover of the Python tool at {at}"))
+            let at = theirs.finished_at.clone().unwrap_or_default();
+            answer(2, "completed", "completed: a handover of the Python tool".to_owned(), at)
         }
-        _ => answer(0, "none", "no handover on record".to_owned()),
+        _ => answer(0, "none", "no handover on record".to_owned(), String::new()),
     }
 }

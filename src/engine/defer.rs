@@ -8,6 +8,7 @@ use std::path::Path;
 use super::plan::{Plan, PlannedStep};
 use super::record::{HandOverError, Prepared, RecordOutcome, Recorded, Request, memory_dir, session_for, write};
 use super::resume::DEATHS_TO_PARK;
+use crate::base::ids::short_run_id;
 use crate::base::{fs, text};
 use crate::checkpoint::{OnUnfinished, Run, Store};
 use crate::error::{Category, Error, Result};
@@ -32,9 +33,8 @@ pub(crate) struct Deferral<'a> {
 /// paused and that the words are recorded, or why they are not.
 pub(crate) fn defer(project: &Project, pause: &Pause, deferral: Deferral<'_>) -> Error {
     match record(project, deferral) {
-        Ok(recorded) => {
-            Error::new(Category::Paused, pause.to_string()).follow(&format!("; {} is recorded and waits", recorded.id))
-        }
+        Ok(recorded) => Error::new(Category::Paused, pause.to_string())
+            .follow(&format!("; {} is recorded and waits", short_run_id(&recorded.id))),
         Err(failure) if failure.is_recorded => failure.error,
         Err(failure) => failure.error.hint(format!("{pause}; nothing was recorded, because of the error above")),
     }
@@ -92,7 +92,7 @@ fn plan(project: &Project, deferral: &Deferral<'_>) -> Result<Plan> {
 /// A run as a person knows it: `handover 01K…`, or `memory add 01K…` for what a command was given.
 pub(crate) fn title(store: &Store, run: &Run) -> Result<String> {
     let command = deferred_command(store, run)?;
-    Ok(format!("{} {}", command.as_deref().unwrap_or("handover"), run.id))
+    Ok(format!("{} {}", command.as_deref().unwrap_or("handover"), short_run_id(&run.id)))
 }
 
 /// The command whose words a run carries out; `None` for a handover.

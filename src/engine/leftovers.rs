@@ -188,7 +188,7 @@ fn finish_runs(local: &Project, lock: Lock, is_asked: bool, listener: &mut Liste
     };
     if let Drained::Tried { failures, .. } = drained {
         for failure in failures {
-            let text = format!("handover {}: {}", failure.run, failure.error.one_line());
+            let text = format!("handover {}: {}", ids::short_run_id(&failure.run), failure.error.one_line());
             listener(Event::Notice { text });
         }
     }

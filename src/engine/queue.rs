@@ -210,9 +210,10 @@ fn take_new(
     let mut store = Store::open(&project.checkpoint_file())?;
     let notices: Vec<String> = match drain_except(project, &mut store, Goal::Resume, lock, before, provided, listener)?
     {
-        Drained::Tried { failures, .. } => {
-            failures.iter().map(|failure| format!("handover {}: {}", failure.run, failure.error.one_line())).collect()
-        }
+        Drained::Tried { failures, .. } => failures
+            .iter()
+            .map(|failure| format!("handover {}: {}", ids::short_run_id(&failure.run), failure.error.one_line()))
+            .collect(),
         Drained::Stopped { stop, .. } => vec![format!("a handover waits: {}", stop.error().one_line())],
         Drained::Busy(_) => Vec::new(),
     };

@@ -13,6 +13,7 @@ use super::inputs::seen_by;
 use super::plan::{Plan, PlannedStep};
 use super::record::{memory_dir, pin_head};
 use super::resume::DEATHS_TO_PARK;
+use crate::base::ids::short_run_id;
 use crate::base::{env, process};
 use crate::checkpoint::{RecordedStep, ReplannedRun, ReplannedStep, Run, StepState, Store};
 use crate::error::Result;
@@ -50,7 +51,11 @@ pub(super) fn replan(project: &Project, store: &mut Store, listener: &mut Listen
         let json = plan.to_json()?;
         store.replan(run.seq, &ReplannedRun { memory: &memory, plan: &json, steps: &steps, head: head.as_deref() })?;
         let done = keeps.iter().filter(|kept| kept.is_some()).count();
-        let text = format!("handover {} has the present steps now; {done} of {} stay as they are", run.id, steps.len());
+        let text = format!(
+            "handover {} has the present steps now; {done} of {} stay as they are",
+            short_run_id(&run.id),
+            steps.len()
+        );
         listener(Event::Notice { text });
     }
     Ok(())

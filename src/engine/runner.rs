@@ -8,6 +8,7 @@ use super::inputs::{recorded_session, seen_by};
 use super::plan::Plan;
 use super::provenance;
 use super::walk::Walk;
+use crate::base::ids;
 use crate::checkpoint::{RecordedStep, Run, StepState, Store};
 use crate::config::template::Values;
 use crate::error::{Error, Result};
@@ -50,7 +51,7 @@ impl Runner<'_, '_> {
         let work = seen_by(run, self.project, self.store);
         let brake = self.brake.and(work.brake());
         if let (Some(pause), None) = (brake.paused(), self.brake.paused()) {
-            self.notice(Some(format!("handover {} waits: {pause}", run.id)));
+            self.notice(Some(format!("handover {} waits: {pause}", ids::short_run_id(&run.id))));
             return Ok(RunEnd::Waiting(Stop::Paused(pause)));
         }
         (self.listener)(Event::RunStarted { run: run.id.clone(), resumed });

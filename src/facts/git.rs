@@ -140,9 +140,7 @@ fn base(git: &Git, session: &Session, notices: &mut Vec<String>) -> git::Result<
             "history was rewritten since the last handover: counted from the merge base {}",
             short(base)
         )),
-        None => {
-            notices.push(format!("the commit of the last handover, {}, is not known here any more", short(recorded)))
-        }
+        None => notices.push(format!("the commit of the last handover, {}, is not known here", short(recorded))),
     }
     Ok(found)
 }
@@ -168,8 +166,13 @@ fn place(branch: &str, head: &str) -> String {
 }
 
 fn describe(place: &str, commits: &[Commit], changes: &[Change], dirty: &[Change]) -> String {
-    let (commits, changes) = (text::count(commits.len(), "commit"), text::count(changes.len(), "changed file"));
-    format!("{place}: {commits}, {changes}, {} uncommitted", dirty.len())
+    let counted = [
+        (commits.len(), text::count(commits.len(), "commit")),
+        (changes.len(), text::count(changes.len(), "changed file")),
+        (dirty.len(), format!("{} uncommitted", dirty.len())),
+    ];
+    let some: Vec<&str> = counted.iter().filter(|(number, _)| *number > 0).map(|(_, said)| said.as_str()).collect();
+    if some.is_empty() { format!("{place}, nothing changed") } else { format!("{place}: {}", some.join(", ")) }
 }
 
 /// The lines for a session that gave no note. Empty if nothing happened.

@@ -9,7 +9,7 @@ use crate::base::text;
 pub(crate) const FACT: &str = "rate_limit";
 /// What a person can do until then.
 const CONTINUE: &str = "`agent-handover continue AGENT` continues in another agent";
-/// How long a limit is told whose end is not known.
+/// How long a limit is reported if its end is not known.
 const UNKNOWN_END: i64 = 24;
 
 /// The sentence about a limit that is among the facts of a session. `None` if there is none, or if it has ended.

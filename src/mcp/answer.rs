@@ -42,7 +42,7 @@ fn whole_lines(kept: &str) -> &str {
     kept.rfind('\n').filter(|at| *at >= near).map_or(kept, |at| &kept[..=at])
 }
 
-/// What an agent is told about an error: what happened, and what to do about it.
+/// What an agent reads about an error: what happened, and what to do about it.
 pub(super) fn of_error(error: &Error) -> String {
     let mut lines = vec![error.one_line()];
     if let Some(listing) = error.problems() {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
+use super::note_lines::{self, Part};
 use super::{Account, Before, Check, Seen, account_of, write_sections};
 use crate::base::text;
 use crate::config::template::Values;
@@ -66,7 +67,7 @@ pub(crate) fn handoff(session: &Session, values: &Values, root: &Path, whole_is_
     }
     let stated = known.account.goal.as_ref().map(|goal| text::kept_line(&goal.text, 280));
     let title = known.title(said);
-    let goal = stated.clone().unwrap_or_else(|| title.clone());
+    let goal = stated.clone().unwrap_or_else(|| said.and_then(first_done).unwrap_or_else(|| title.clone()));
     let (done, issues, next, dead_ends) = (known.done(), known.issues(), known.next(), known.dead_ends());
     let decisions: Vec<String> = known.account.decisions.iter().map(|line| line.text.clone()).collect();
     let validation = known.validation();
@@ -116,6 +117,14 @@ pub(crate) fn handoff(session: &Session, values: &Values, root: &Path, whole_is_
     });
     handoff.body.push_str(&write_sections(&known.account));
     Some(handoff)
+}
+
+/// What a text says first, without what it says about later: "parser done" of "parser done; next: spans". `None` if its first
+/// line does not begin with something that was done.
+fn first_done(said: &str) -> Option<String> {
+    let (part, done) = note_lines::parse(said).into_iter().next()?;
+    let begins = said.trim_start().starts_with(&done);
+    (part == Part::Done && begins && !done.contains('\n')).then_some(done)
 }
 
 /// A command that shows how good the work is, as a handoff has it.

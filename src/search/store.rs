@@ -266,7 +266,7 @@ impl Index {
         statement.query_map(params![from, to, most as i64], |row| row.get(0))?.collect()
     }
 
-    /// Whether an agent is told of something for the first time. From now on it was told. The oldest are forgotten.
+    /// Whether an agent gets something for the first time. It is recorded as given; the oldest records are forgotten.
     pub(crate) fn is_told_first(&self, what: &str) -> rusqlite::Result<bool> {
         let sql = "INSERT OR IGNORE INTO told (what) VALUES (?1)";
         let is_first = self.connection.execute(sql, [what])? == 1;

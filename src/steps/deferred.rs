@@ -1,5 +1,5 @@
-//! A step that a command asks for, rather than a config: what the command was given. It is recorded because the command may
-//! not act now, or because a kill must not leave half of it.
+//! A step that a command records, not a config: it holds what the command was given. The command may not act now, or a kill
+//! must not leave its work half-done.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

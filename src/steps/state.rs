@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::history::written_by_session;
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind, said};
+use crate::base::ids::short_run_id;
 use crate::base::text;
 use crate::error::Result;
 use crate::facts::Session;
@@ -79,7 +80,7 @@ fn intend(context: &Context<'_>) -> Result<Intent> {
             && changes_nothing
             && memory.is_noted(&session.tag, Some(session.at.date_naive()), &content)?
         {
-            return Ok(Intent::Nothing(format!("superseded by handover {younger}")));
+            return Ok(Intent::Nothing(format!("superseded by handover {}", short_run_id(younger))));
         }
     }
     // A session that says nothing must not erase the state.

@@ -103,7 +103,7 @@ impl Database {
 
 /// Opens a database for reading. `None` if there is none.
 fn connect(database: &Path) -> Result<Option<Database>> {
-    // Opening refuses what is no plain file, without waiting.
+    // Opening refuses anything but a regular file, without waiting.
     if fs::open_if_exists(database)?.is_none() {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use memchr::memmem;
 
 use super::lines::{Line, Lines};
 
-/// How many records are told apart. A transcript of the largest size that is read has fewer.
+/// How many records are compared. A transcript of the largest size that is read has fewer.
 const MOST: usize = 2 << 20;
 /// How much of what comes before a part is searched for the ids of its records. A client repeats what was in its context,
 /// and a hook reads this after each compaction.

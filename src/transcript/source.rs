@@ -164,7 +164,7 @@ pub(crate) fn read_for_search(path: &Path, start: u64, end: u64, room: usize) ->
     read_into(prepare, path, start, end)
 }
 
-/// Like [`read_for_search`], for all of a small file, which is opened and read once. With the mark of its end, as
+/// Like [`read_for_search`], for a small file as a whole, which is opened and read once. Also returns the mark of its end, as
 /// [`identity::mark_before`] finds it. `None` if the file is shorter by now.
 pub(crate) fn read_small_for_search(path: &Path, end: u64, room: usize) -> Result<Option<(Transcript, i64)>> {
     let Some(mut file) = open(path)? else { return Ok(None) };
@@ -243,8 +243,8 @@ fn pieces(start: u64, end: u64) -> Vec<(u64, u64)> {
     vec![(start, start + MAX_BEGINNING), (end - MAX_END, end)]
 }
 
-/// Where the first record is that a reader did not take who stopped at `at`, and whether a record begins there. That reader took
-/// the last record before, unless it was not complete. A client writes the line break after the record, sometimes later.
+/// Where an earlier reader, who stopped at `at`, has to continue, and whether a record begins there. That reader read the record
+/// before `at` if it was complete: a client sometimes writes the line break of a record later.
 fn next_record(file: &mut (impl Read + Seek), at: u64) -> io::Result<(u64, bool)> {
     let Some(start) = line_start(file, at)? else { return Ok((at, false)) };
     let is_taken = start < at && is_complete(&read_range(file, start, at)?);

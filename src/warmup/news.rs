@@ -69,10 +69,7 @@ impl Writer<'_> {
                 since.commit_count()
             )),
             Some((base, Relation::Unknown)) => {
-                parts.push(format!(
-                    "its commit {} is not known here any more, so nothing is compared",
-                    short(&base.commit)
-                ));
+                parts.push(format!("its commit {} is not known here, so nothing is compared", short(&base.commit)));
             }
             None => {}
         }

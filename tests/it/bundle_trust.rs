@@ -160,7 +160,7 @@ fn only_a_person_renames_a_trusted_key() {
     let key = new_key(&world, "../a.pem");
     world.later(&["trust", "add", &key, "--name", "Alice"]).expect(0);
     assert!(world.later(&["trust", "add", &key]).expect(0).stdout.starts_with("trusted Alice "));
-    // The name in a bundle is a claim, also of whoever holds the key.
+    // The name in a bundle is a claim, even if the owner of the key states it.
     world.write_one("x");
     let sign = ["history", "export", "--format", "json", "--output", "../b.json", "--sign-key", "../a.pem"];
     world.later(&[&sign[..], &["--signer", "Bob Boss"]].concat()).expect(0);

@@ -12,7 +12,7 @@ struct Scenario {
     name: &'static str,
     config: &'static str,
     /// Makes a step that failed succeed, before the resume.
-    mend: Option<&'static str>,
+    repair: Option<&'static str>,
 }
 
 const SCENARIOS: &[Scenario] = &[
@@ -46,7 +46,7 @@ const SCENARIOS: &[Scenario] = &[
             name = "publish"
             kind = "publish"
         "#,
-        mend: None,
+        repair: None,
     },
     Scenario {
         name: "a step fails first",
@@ -57,12 +57,12 @@ const SCENARIOS: &[Scenario] = &[
             [[step]]
             name = "effect"
             kind = "command"
-            shell = "test -e mended && echo done >> effects"
+            shell = "test -e repaired && echo done >> effects"
             [[step]]
             name = "state"
             kind = "state"
         "#,
-        mend: Some("mended"),
+        repair: Some("repaired"),
     },
 ];
 
@@ -79,7 +79,7 @@ impl Scenario {
     }
 
     fn finish(&self, world: &World) {
-        if let Some(file) = self.mend {
+        if let Some(file) = self.repair {
             world.write(file, "");
         }
         // What was recorded is resumed; what was not is simply asked for again, as its caller never heard "done".
@@ -144,7 +144,7 @@ fn assert_as_if_nothing_had_happened(world: &World, oracle: &World, case: &str) 
 
 fn oracle(scenario: &Scenario) -> World {
     let world = scenario.world();
-    if let Some(file) = scenario.mend {
+    if let Some(file) = scenario.repair {
         world.write(file, "");
     }
     world.command(RUN).env("AGENT_HANDOVER_TEST_IDS", seed("the run")).finish().expect(0);
@@ -167,7 +167,7 @@ fn killed_at_any_point_a_resume_ends_as_if_nothing_had_happened() {
                 *reached.entry(*point).or_insert(0) += 1;
                 // Die once more, somewhere else each time, before the resume that is let live.
                 let again = POINTS[(number + nth) % POINTS.len()];
-                if let Some(file) = scenario.mend {
+                if let Some(file) = scenario.repair {
                     world.write(file, "");
                 }
                 run_with_fault(world, &["run", "--resume"], &format!("{again}:1"));
@@ -628,7 +628,7 @@ fn killed_at_some_system_calls_a_resume_ends_as_if_nothing_had_happened() {
                     break;
                 }
                 kills += 1;
-                if let Some(file) = scenario.mend {
+                if let Some(file) = scenario.repair {
                     world.write(file, "");
                 }
                 scenario.finish(world);

@@ -33,8 +33,8 @@ goal  a parser that names the place of every error
 next  error spans
 open  spans in the lexer
 
-WHEN      AGENT  BRANCH  OUTCOME      SESSION
-just now  codex  -       in progress  a parser that names the place of every er…
+WHEN      AGENT  OUTCOME      SESSION
+just now  codex  in progress  a parser that names the place of every error
 
 all is well
 
@@ -50,6 +50,38 @@ all is well
     assert_eq!(document["next"]["text"], "error spans");
     assert_eq!(document["sessions"][0]["agent"], "codex");
     assert_eq!(document["health"], json!([]));
+}
+
+#[test]
+fn without_a_stated_goal_none_is_shown_and_a_session_is_called_after_what_it_did() {
+    let world = World::new();
+    world.run(&["run", "parser done; next: error spans"]).expect(0);
+    let seen = world.run(&[]).expect(0).stdout;
+    assert_data_eq!(
+        seen,
+        str![[r#"
+next  error spans
+
+WHEN      OUTCOME      SESSION
+just now  in progress  parser done
+
+all is well
+
+"#]]
+    );
+    assert_eq!(world.run(&["--json"]).expect(0).json()["goal"], json!(null));
+    // Sessions that share a goal are called after what they did.
+    world.run(&["memory", "add", "goal", "a parser that names places"]).expect(0);
+    world.run(&["run", "spans are in the lexer"]).expect(0);
+    world.run(&["run", "spans are in the parser"]).expect(0);
+    let list = world.run(&["history", "list"]).expect(0).stdout;
+    let titles: Vec<&str> = list.lines().skip(1).map(|line| line.split("IN_PROGRESS  ").nth(1).unwrap()).collect();
+    assert!(titles[0].starts_with("spans are in the parser  "), "{list}");
+    assert!(titles[1].starts_with("spans are in the lexer  "), "{list}");
+    assert_eq!(
+        world.run(&["history", "list", "--json"]).expect(0).json()["handoffs"][0]["title"],
+        "a parser that names places"
+    );
 }
 
 #[test]

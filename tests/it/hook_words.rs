@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::hook::{Session, feed, log, runs, settled};
 use super::support::*;
 
-/// A session of Claude Code whose hooks are told everything and whose transcript is this file; `null` is none.
+/// A session of Claude Code whose hooks get everything and whose transcript is this file; `null` is none.
 struct ToldSession<'a> {
     session: Session<'a>,
     transcript: Value,

@@ -69,6 +69,7 @@ mod packaging;
 mod paused_words;
 mod peers;
 mod permissions;
+mod picture;
 mod plugin;
 mod power;
 mod prepared;

@@ -91,7 +91,7 @@ impl Site {
         self.world.git(&["remote", "set-url", "origin", "/nonexistent/remote.git"]);
     }
 
-    fn mend_remote(&self) {
+    fn repair_remote(&self) {
         self.world.git(&["remote", "set-url", "origin", self.remote.to_str().unwrap()]);
     }
 
@@ -161,7 +161,7 @@ fn a_commit_that_was_not_pushed_is_pushed_later() {
     assert!(check.stdout.contains("a push is due"), "{}", check.stdout);
     site.world.run(&["run", "--resume"]).expect(1);
     assert_eq!(site.remote_log(BRANCH), [""; 0]);
-    site.mend_remote();
+    site.repair_remote();
     site.world.run(&["run", "--resume"]).expect(0);
     assert_eq!(site.remote_log(BRANCH).len(), 1, "one commit, however often it was tried");
     assert!(site.remote_file(BRANCH, NOTES).contains("\nn1\n"));
@@ -439,7 +439,7 @@ fn remotes_that_hang_vanish_or_are_slow_are_bounded_and_delivered_later() {
         .collect();
     assert!(leaked.is_empty(), "{leaked:?}");
     // Slow, but within its time.
-    site.mend_remote();
+    site.repair_remote();
     site.world.write("handover.toml", CONFIG);
     site.server_hook("sleep 1");
     // One delivery settles all three.
@@ -464,7 +464,7 @@ fn a_remote_that_does_not_answer_is_asked_once_a_command() {
         assert!(asked.lines().count() <= 2, "{note}: {asked}");
     }
     // All of it is committed, and one delivery settles it.
-    site.mend_remote();
+    site.repair_remote();
     site.world.run(&["push"]).expect(0);
     let notes = site.remote_file(BRANCH, NOTES);
     assert!(["one", "two", "three"].iter().all(|note| notes.contains(&format!("\n{note}\n"))), "{notes}");
@@ -497,7 +497,7 @@ fn on_failure_continue_completes_a_run_offline() {
     let check = site.world.run(&["check"]).expect(2);
     assert!(check.stdout.contains("; a push is due (there is no remote `origin` here"), "{}", check.stdout);
     assert!(site.world.run(&["check", "--json"]).expect(2).json()["due"].is_string());
-    site.mend_remote();
+    site.repair_remote();
     let output = site.world.run(&["push"]).expect(0);
     assert!(output.stdout.contains("is on origin/agent-handover"), "{}", output.stdout);
     assert!(!site.world.run(&["check"]).expect(2).stdout.contains("due"));
@@ -858,7 +858,7 @@ fn a_pull_or_a_run_without_push_does_not_forget_what_is_due() {
         let site = Site::new(&config);
         site.break_remote();
         site.world.run(&["run", "--note", "x"]).expect(0).stderr_ignored("the remote is not there");
-        site.mend_remote();
+        site.repair_remote();
         site.world.run(arguments).expect(0);
         assert!(site.world.run(&["check"]).expect(2).stdout.contains("a push is due"), "{arguments:?}");
     }

@@ -169,6 +169,21 @@ fn a_mistyped_command_line_is_answered_with_the_command_to_type() {
         (&["staus"][..], "error: `staus` is not a command\nhint: did you mean `agent-handover status`?\n"),
         (&["instal", "claude"], "error: `instal` is not a command\nhint: did you mean `agent-handover install`?\n"),
         (&["memory", "ad"], "error: `ad` is not a command\nhint: did you mean `agent-handover memory add`?\n"),
+        (&["rnu"], "error: `rnu` is not a command\nhint: did you mean `agent-handover run`?\n"),
+        (
+            &["run", "--nte", "x"],
+            "error: `--nte` is not an option of `agent-handover run`\nhint: did you mean `--note`?\n\
+             hint: `agent-handover run --help` explains it\n",
+        ),
+        (
+            &["push", "extra"],
+            "error: `extra` is not an argument of `agent-handover push`\nhint: `agent-handover push --help` explains it\n",
+        ),
+        (
+            &["memory", "add"],
+            "error: `agent-handover memory add` needs <CATEGORY> and <TEXT>\n\
+             hint: `agent-handover memory add --help` explains it\n",
+        ),
         (&["qqq"], "error: `qqq` is not a command\nhint: `agent-handover --help` lists all commands\n"),
         (
             &["export", "--latest", "a b"],

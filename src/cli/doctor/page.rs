@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::agents::{ExaminedAgent, Standing};
 use super::diagnosis::{Diagnosis, Health};
 use crate::cli::paint::{Line, Role};
+use crate::cli::paths;
 use crate::cli::ui::Ui;
 
 /// The groups of what is examined besides agents. Anything else is a line of its own.
@@ -39,7 +40,7 @@ pub(super) fn print(ui: &mut Ui, findings: &[Diagnosis], agents: &[ExaminedAgent
 }
 
 fn line(ui: &mut Ui, role: Role, sign: &str, says: &str) {
-    ui.answer_hanging(role, &format!("{sign:SIGN$}"), says);
+    ui.answer_hanging(role, &format!("{sign:SIGN$}"), &paths::from_home(says));
 }
 
 /// Prints what an agent would receive from its hooks: the text itself, not the JSON around it.

@@ -10,6 +10,7 @@ use super::super::Context;
 use super::super::ids::SessionIds;
 use super::super::provenance::{claim, mark_of_handoff, warn_of_strange};
 use super::super::table::{LONGEST_CELL, Table};
+use super::super::titles;
 use super::super::ui::Ui;
 use super::filters::Filters;
 use super::{HistoryPlace, answer};
@@ -46,6 +47,7 @@ struct Row {
     record: Option<HandoffRecord>,
     /// What a person types to name it.
     short: String,
+    title: String,
 }
 
 impl List {
@@ -109,7 +111,9 @@ fn rows(place: &HistoryPlace, entries: Vec<SessionEntry>, root: Option<&str>, wi
     let provenance = place.provenance();
     // Only people need short ids, and a directory is listed to make them.
     let ids = (!with_records && !entries.is_empty()).then(|| SessionIds::of(&place.history));
-    let row = |entry: SessionEntry| {
+    let shown: Vec<&SessionEntry> = if with_records { Vec::new() } else { entries.iter().collect() };
+    let mut titles = titles::of(&place.history, &shown, &provenance).into_iter();
+    let mut row = |entry: SessionEntry| {
         let is_ours = provenance.owns_entry(&place.history, &entry);
         let origin = provenance.origin_of_entry(&place.history, &entry);
         let status = place.history.status_of_entry(&entry, provenance.of_history());
@@ -117,9 +121,10 @@ fn rows(place: &HistoryPlace, entries: Vec<SessionEntry>, root: Option<&str>, wi
         let record = handoff.and_then(|(_, handoff)| record_of(&handoff).ok());
         let id = entry.get("session_id");
         let short = ids.as_ref().map_or(id, |ids| ids.short(id)).to_owned();
-        Row { entry, root: root.map(str::to_owned), is_ours, origin, status, record, short }
+        let title = titles.next().unwrap_or_default();
+        Row { entry, root: root.map(str::to_owned), is_ours, origin, status, record, short, title }
     };
-    entries.into_iter().map(row).collect()
+    entries.into_iter().map(&mut row).collect()
 }
 
 fn row_json(row: &Row) -> Json {
@@ -166,7 +171,12 @@ pub(super) fn known(value: &str) -> &str {
 
 fn table(ui: &Ui, rows: &[Row]) -> Table {
     let is_of_many = rows.iter().any(|row| row.root.is_some());
-    let mut heads = vec!["WHEN", "AGENT", "STATUS"];
+    let mut heads = vec!["WHEN"];
+    let has_agents = rows.iter().any(|row| known(row.entry.get("agent")) != "-");
+    if has_agents {
+        heads.push("AGENT");
+    }
+    heads.push("STATUS");
     if is_of_many {
         heads.push("PROJECT");
     }
@@ -183,11 +193,11 @@ fn table(ui: &Ui, rows: &[Row]) -> Table {
         let entry = &row.entry;
         // The mark is at the beginning of the title, because a narrow terminal cuts its end.
         let mark = mark_of_handoff(row.is_ours, row.origin.is_some());
-        let mut cells = vec![
-            entry.time().map_or(String::new(), |time| ui.when(&time)),
-            known(entry.get("agent")).to_owned(),
-            row.status.now.clone() + &row.status.claimed.as_deref().map(claim).unwrap_or_default(),
-        ];
+        let mut cells = vec![entry.time().map_or(String::new(), |time| ui.when(&time))];
+        if has_agents {
+            cells.push(known(entry.get("agent")).to_owned());
+        }
+        cells.push(row.status.now.clone() + &row.status.claimed.as_deref().map(claim).unwrap_or_default());
         if let Some(root) = row.root.as_deref().filter(|_| is_of_many) {
             let name = Path::new(root).file_name().map_or(root.to_owned(), |name| name.to_string_lossy().into_owned());
             cells.push(name);
@@ -195,7 +205,7 @@ fn table(ui: &Ui, rows: &[Row]) -> Table {
         if has_branches {
             cells.push(known(entry.get("current_branch")).to_owned());
         }
-        cells.extend([format!("{mark}{}", entry.get("primary_goal")), row.short.clone()]);
+        cells.extend([format!("{mark}{}", row.title), row.short.clone()]);
         table.push(cells.iter().map(|cell| text::model_line(cell, LONGEST_CELL)).collect());
     }
     table

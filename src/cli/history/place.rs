@@ -112,8 +112,8 @@ impl HistoryPlace {
         }
     }
 
-    /// Whether the project has a memory, or had a handover. One that has neither uses only the history, also if it has a
-    /// state directory for the record of an import.
+    /// Whether the project has a memory, or had a handover. One that has neither uses only the history, even if it
+    /// has a state directory for the record of an import.
     pub(super) fn has_memory(&self) -> bool {
         fs::is_directory(&self.memory) || self.project().is_ok_and(|project| engine::had_handover(&project))
     }
@@ -217,8 +217,7 @@ impl HistoryPlace {
         }
     }
 
-    /// Like [`HistoryPlace::carry_out`], with a record in every project: what came from elsewhere can be completed only by a
-    /// record of it.
+    /// Like [`HistoryPlace::carry_out`], with a record in every project: an import can be completed only from its record.
     pub(super) fn carry_out_recorded<T>(
         &self,
         context: &Context<'_>,

@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 
 use super::super::provenance::marked;
+use super::super::titles;
 use crate::engine::Provenance;
 use crate::error::Error;
 use crate::history::{History, SessionEntry, Wanted};
 use crate::memory::Memory;
 use crate::project::Project;
+use crate::recap;
 
 /// How many sessions are shown.
 const SESSIONS: usize = 3;
@@ -81,16 +83,18 @@ impl Sources {
             let is_ours = provenance.owns_handoff(&open.key);
             let text = |text: &str| Some(Text { text: text.to_owned(), is_ours }).filter(|it| !it.text.is_empty());
             self.next = handoff.texts("next_todo_items").first().copied().and_then(text);
-            self.goal = self.goal.take().or_else(|| text(handoff.text("primary_goal")));
+            self.goal = self.goal.take().or_else(|| text(recap::stated_goal(&handoff)));
         }
         let wanted = Wanted { limit: SESSIONS, matches: &|_| true, text: None, may_have_text: &|| None };
         let newest = history.newest(&wanted)?;
-        self.sessions = newest.entries.iter().map(|entry| session(&history, entry, provenance)).collect();
+        let titles = titles::of(&history, &newest.entries.iter().collect::<Vec<_>>(), provenance);
+        let named = newest.entries.iter().zip(titles);
+        self.sessions = named.map(|(entry, title)| session(&history, entry, title, provenance)).collect();
         Ok(())
     }
 }
 
-fn session(history: &History, entry: &SessionEntry, provenance: &Provenance) -> Session {
+fn session(history: &History, entry: &SessionEntry, title: String, provenance: &Provenance) -> Session {
     let get = |key: &str| entry.get(key).to_owned();
     Session {
         id: get("session_id"),
@@ -98,6 +102,6 @@ fn session(history: &History, entry: &SessionEntry, provenance: &Provenance) -> 
         agent: get("agent"),
         branch: get("current_branch"),
         status: history.status_of_entry(entry, provenance.of_history()).now,
-        title: Text { text: get("primary_goal"), is_ours: provenance.owns_entry(history, entry) },
+        title: Text { text: title, is_ours: provenance.owns_entry(history, entry) },
     }
 }

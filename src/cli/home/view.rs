@@ -102,8 +102,11 @@ fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
         let text = cut(&text::model_line(text, LONGEST), room);
         ui.answer_line(&Line::of(Role::Head, label).plain(" ".repeat(LABEL - label.len())).plain(text));
     };
-    let none = "none on record; `agent-handover memory add goal \"…\"` sets one";
-    labelled("goal", &sources.goal.as_ref().map_or(none.to_owned(), Text::shown));
+    match &sources.goal {
+        Some(goal) => labelled("goal", &goal.shown()),
+        None if sources.next.is_some() || !sources.open_loops.is_empty() => {}
+        None => labelled("goal", "none on record; `agent-handover memory add goal \"…\"` sets one"),
+    }
     if let Some(next) = &sources.next {
         labelled("next", &next.shown());
     }
@@ -125,14 +128,22 @@ fn print_sessions(ui: &mut Ui, sessions: &[Session]) {
     if sessions.is_empty() {
         return ui.answer("no session is on record yet; `agent-handover run \"what it did; next: …\"` hands one over");
     }
-    let mut table = Table::new(&["WHEN", "AGENT", "BRANCH", "OUTCOME", "SESSION"]).dispensable(&["BRANCH", "AGENT"]);
-    for session in sessions {
+    let short = |text: &str| if matches!(text, "" | "unknown") { "-".to_owned() } else { text.to_owned() };
+    let columns = ["WHEN", "AGENT", "BRANCH", "OUTCOME", "SESSION"];
+    let rows = sessions.iter().map(|session| {
         let when = clock::parse_stamp(&session.at).map_or_else(|| session.at.clone(), |at| ui.when(&at));
-        let short = |text: &str| if text == "unknown" { "-".to_owned() } else { text.to_owned() };
         let cells = [when, short(&session.agent), short(&session.branch), outcome(&session.status)];
         let mut row: Vec<String> = cells.iter().map(|cell| text::model_line(cell, 30)).collect();
         row.push(text::model_line(&session.title.shown(), LONGEST));
-        table.push(row);
+        row
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    // A column in which nothing is known is left out.
+    let kept: Vec<usize> = (0..columns.len()).filter(|at| rows.iter().any(|row| row[*at] != "-")).collect();
+    let heads: Vec<&str> = kept.iter().map(|at| columns[*at]).collect();
+    let mut table = Table::new(&heads).dispensable(&["BRANCH", "AGENT"]);
+    for row in rows {
+        table.push(kept.iter().map(|at| row[*at].clone()).collect());
     }
     ui.answer_table(&table);
 }

@@ -5,11 +5,12 @@ use std::time::Duration;
 use chrono::NaiveDate;
 use clap::Args;
 use serde_json::{Value as Json, json};
+use unicode_width::UnicodeWidthStr;
 
 use super::super::paint::{Line, Role};
 use super::super::provenance::{mark, warn_of_strange};
 use super::super::ui::Ui;
-use super::super::{Context, ids};
+use super::super::{Context, ids, table};
 use super::json::item as item_json;
 use super::open::OpenMemory;
 use crate::base::{clock, duration, text};
@@ -41,6 +42,9 @@ pub(super) struct List {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Between two columns.
+const GAP: &str = "  ";
 
 /// The value of `--since`.
 #[derive(Clone, Copy, Debug)]
@@ -104,17 +108,19 @@ impl List {
             return Ok(0);
         }
         let (mut shown, mut strange) = ("", 0);
-        let times: Vec<String> = items.iter().map(|(_, item)| when(context.ui, &item.at)).collect();
-        let widest = times.iter().map(String::len).max().unwrap_or(0);
-        for ((name, item), at) in items.iter().zip(times) {
-            if *name != shown {
-                context.ui.answer_line(&Line::of(Role::Head, state::title(name)));
-                shown = name;
-            }
+        let mut rows = Vec::new();
+        for (name, item) in &items {
             let is_ours = provenance.owns_item(name, item);
             strange += usize::from(!is_ours);
             let said = format!("{}{}", mark(is_ours, name), text::model_line(&item.text, 200));
-            context.ui.answer_hanging(Role::Quiet, &format!("  {}  {at:widest$}  ", item.id), &said);
+            rows.push(ItemRow { category: name, at: when(context.ui, &item.at), said, id: &item.id });
+        }
+        for (row, lines) in rows.iter().zip(item_lines(&rows, context.ui.width())) {
+            if row.category != shown {
+                context.ui.answer_line(&Line::of(Role::Head, state::title(row.category)));
+                shown = row.category;
+            }
+            lines.iter().for_each(|line| context.ui.answer_line(line));
         }
         warn_of_strange(context.ui, strange);
         if items.is_empty() {
@@ -167,6 +173,40 @@ impl List {
         }
         Ok(0)
     }
+}
+
+/// An item as it is listed.
+struct ItemRow<'a> {
+    category: &'a str,
+    at: String,
+    said: String,
+    id: &'a str,
+}
+
+/// The lines of each item: when, what, and at the end of the first line its id. The ids are below each other if the width is
+/// known.
+fn item_lines(rows: &[ItemRow<'_>], width: Option<usize>) -> Vec<Vec<Line>> {
+    let widest = |of: for<'a> fn(&'a ItemRow<'_>) -> &'a str| rows.iter().map(|row| of(row).width()).max().unwrap_or(0);
+    let (at, id) = (widest(|row| &row.at), widest(|row| row.id));
+    let indent = 2 + at + GAP.len();
+    let said: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| table::wrap(&row.said, width.map(|width| width.saturating_sub(indent + GAP.len() + id))))
+        .collect();
+    let column = said.iter().flatten().map(|part| part.width()).max().filter(|_| width.is_some()).unwrap_or(0);
+    let lines = |(row, parts): (&ItemRow<'_>, &Vec<String>)| {
+        let line = |(number, part): (usize, &String)| {
+            let gap = column.saturating_sub(part.width());
+            match number {
+                0 => Line::of(Role::Quiet, format!("  {}{}", row.at, " ".repeat(at - row.at.width() + GAP.len())))
+                    .plain(format!("{part}{}{GAP}", " ".repeat(gap)))
+                    .and(Role::Quiet, row.id),
+                _ => Line::of(Role::Plain, format!("{}{part}", " ".repeat(indent))),
+            }
+        };
+        parts.iter().enumerate().map(line).collect()
+    };
+    rows.iter().zip(&said).map(lines).collect()
 }
 
 /// When something was recorded. Words that somebody wrote by hand have no time.

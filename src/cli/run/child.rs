@@ -5,6 +5,7 @@ use std::path::Path;
 use super::render::{Reporter, show};
 use crate::base::{process, signals};
 use crate::cli::Context;
+use crate::cli::ids;
 use crate::cli::ui::Ui;
 use crate::engine::{self, ChildTask, Drained};
 use crate::error::Result;
@@ -41,7 +42,11 @@ fn report_due(ui: &Ui, drained: Drained) {
     match drained {
         Drained::Tried { failures, .. } => {
             for failure in &failures {
-                ui.error(&format!("handover {} is unfinished: {}", failure.run, failure.error.one_line()));
+                ui.error(&format!(
+                    "handover {} is unfinished: {}",
+                    ids::of_run(&failure.run),
+                    failure.error.one_line()
+                ));
             }
         }
         Drained::Stopped { stop, .. } => ui.warn(&stop.error().one_line()),

@@ -1,6 +1,6 @@
 //! Unites the entries of several files, so that each note and each paragraph that somebody wrote by hand is there once.
 //!
-//! Notes are told apart by their bytes. Texts outside notes have no such border: they join when the notes between them are
+//! Two notes are the same if their bytes are. Texts outside notes have no such border: they join when the notes between them are
 //! moved away, and people continue them. So they are compared by paragraphs of one day, and a paragraph that is a part of
 //! another one is the same text.
 

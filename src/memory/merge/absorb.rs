@@ -134,7 +134,7 @@ impl Memory {
                     changes.extend(Some(change).filter(|_| !is_noted));
                 }
                 let new = merged.state.write();
-                // The name of the run is the same on every machine that merges the same.
+                // Every machine that merges the same versions makes the same name of a run.
                 let digest = text::digest(&new, 5);
                 let author = Author { run: &format!("merge-{digest}"), ..*author };
                 self.record_changes(&author, &changes, &digest, self.owns_changes(&changes, &before))?;

@@ -48,7 +48,7 @@ fn path(state: &Path) -> PathBuf {
 }
 
 impl Ledger {
-    /// The ledger as the last delivery left it. A damaged one counts as none; one that is no regular file is an error.
+    /// The ledger as the last delivery left it. A damaged one counts as none; one that is not a regular file is an error.
     pub(crate) fn read(anchor: &Anchor, state: &Path) -> Result<Ledger> {
         let bytes = anchor.read_if_exists(&path(state))?.unwrap_or_default();
         Ok(serde_json::from_slice(&bytes).unwrap_or_default())
