@@ -95,7 +95,7 @@ pub(crate) fn carry_out_at_once<T>(
     let done = act(&mut issued);
     if issued.is_left || done.is_err() && (issued.memory.has_changed() || issued.history.has_changed()) {
         return done.map_err(|error| {
-            error.follow(&format!("; the rest is recorded as {}", issued.run)).hint(
+            error.follow(&format!("; the rest is recorded as {}", ids::short_run_id(&issued.run))).hint(
                 "fix this, then the next command that changes something finishes it, as does `agent-handover run --resume`",
             )
         });
