@@ -138,6 +138,10 @@ pub mod testing {
         pub use crate::parsers::{PARSERS, Parser};
     }
 
+    pub mod publish {
+        pub use crate::publish::{Outcome, Setup, quantile, simulate};
+    }
+
     pub mod steps {
         pub use crate::steps::{DEFERRED_KINDS, KINDS, vocabulary};
     }

@@ -45,7 +45,7 @@ pub(crate) use failure::{Failure, FailureKind, Result};
 pub(crate) use objects::{CommitBetween, Tip};
 pub(crate) use parse::{Change, Commit, Difference, is_object_id, is_part_of_id};
 pub(crate) use question::{Head, may_track};
-pub(crate) use remote::local_path;
+pub(crate) use remote::{Other, local_path};
 pub(crate) use repository::{GitDirectories, boundary, broken_at, directories, top_level};
 pub(crate) use since::Relation;
 pub(crate) use worktree::{MainTree, checked_out_branch, linked_worktrees, shared_tree};

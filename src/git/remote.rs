@@ -7,10 +7,21 @@ use std::rc::Rc;
 use super::budget::WaitsFor;
 use super::failure::{Failure, is_missing_branch, names_damage};
 use super::{Git, Result, is_object_id};
+use crate::error::Error;
 
 /// The git that receives a push in a repository on this machine. It reads the settings of that repository, not ours, and
 /// by default it does not sync the objects that it writes.
 const RECEIVE_DURABLY: &str = "--receive-pack=git -c core.fsync=objects,reference receive-pack";
+
+/// More than the names of all branches have that machines push beside the shared one.
+const MAX_REFS: u64 = 16 << 20;
+
+/// A branch that was fetched beside another.
+pub(crate) struct Other {
+    /// Its name, below the directory that was asked for.
+    pub name: String,
+    pub commit: String,
+}
 
 /// Remotes with the repositories on this machine that are behind them.
 pub(super) type KnownRemotes = Rc<RefCell<Vec<(String, Vec<PathBuf>)>>>;
@@ -32,8 +43,45 @@ impl Git {
 
     /// Fetches a branch into a ref of ours and returns its commit. `None` if the remote has no such branch.
     pub(crate) fn fetch(&self, remote: &str, branch: &str, into: &str) -> Result<Option<String>> {
-        let refspec = format!("+refs/heads/{branch}:{into}");
-        let arguments = [
+        if !self.fetch_refs(remote, &[format!("+refs/heads/{branch}:{into}")], &[])? {
+            return Ok(None);
+        }
+        self.id(&["rev-parse", "--verify", "--quiet", into], None).map(Some)
+    }
+
+    /// Fetches a branch into a ref of ours, and all branches below `directory` into refs below another, in one go. Returns the
+    /// commit of the branch, and the rest of the name and the commit of each of the others. `None` if the remote has no such
+    /// branch.
+    pub(crate) fn fetch_with_others(
+        &self,
+        remote: &str,
+        (branch, into): (&str, &str),
+        (directory, others_into): (&str, &str),
+    ) -> Result<Option<(String, Vec<Other>)>> {
+        let refspecs = [format!("+refs/heads/{branch}:{into}"), format!("+refs/heads/{directory}*:{others_into}*")];
+        // Branches that are gone there must not count as news here.
+        if !self.fetch_refs(remote, &refspecs, &["--prune"])? {
+            return Ok(None);
+        }
+        let format = "--format=%(objectname) %(refname)";
+        let answer = self.must(&["for-each-ref", format, into, others_into], None, MAX_REFS)?;
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        let mut lines = text.lines().filter_map(|line| line.split_once(' ')).filter(|(id, _)| is_object_id(id));
+        let commit = lines.clone().find(|(_, name)| *name == into).map(|(id, _)| id.to_owned());
+        let other = |(id, name): (&str, &str)| {
+            let name = name.strip_prefix(others_into)?.to_owned();
+            Some(Other { name, commit: id.to_owned() })
+        };
+        let others = lines.by_ref().filter_map(other).collect();
+        match commit {
+            Some(commit) => Ok(Some((commit, others))),
+            None => Err(Failure::of_answer(Error::failed("git fetched a branch and does not have it"))),
+        }
+    }
+
+    /// `false` if the remote does not have a branch that a refspec names.
+    fn fetch_refs(&self, remote: &str, refspecs: &[String], options: &[&str]) -> Result<bool> {
+        let mut arguments = vec![
             "fetch",
             "--quiet",
             "--no-tags",
@@ -41,20 +89,39 @@ impl Git {
             "--no-auto-maintenance",
             "--no-filter",
             "--refmap=",
-            "--",
-            remote,
         ];
+        arguments.extend(options);
+        arguments.extend(["--", remote]);
+        arguments.extend(refspecs.iter().map(String::as_str));
         let git = self.waiting_for(WaitsFor::Remote);
-        let answer =
-            git.ask_with_input(&[&arguments[..], &[&refspec]].concat(), None, 1 << 20).map_err(Failure::at_remote)?;
+        let answer = git.ask_with_input(&arguments, None, 1 << 20).map_err(Failure::at_remote)?;
         if !answer.succeeded {
             let said = String::from_utf8_lossy(&answer.stderr);
             if is_missing_branch(&said) {
-                return Ok(None);
+                return Ok(false);
             }
             return Err(Failure::of_git("`git fetch` failed", said.trim()).at_remote());
         }
-        self.id(&["rev-parse", "--verify", "--quiet", into], None).map(Some)
+        Ok(true)
+    }
+
+    /// Removes branches of the remote, each only if it is still at the commit that is given with it.
+    pub(crate) fn remove_branches(&self, remote: &str, branches: &[(String, String)]) -> Result<()> {
+        let leases: Vec<String> = branches
+            .iter()
+            .map(|(branch, commit)| format!("--force-with-lease=refs/heads/{branch}:{commit}"))
+            .collect();
+        let refspecs: Vec<String> = branches.iter().map(|(branch, _)| format!(":refs/heads/{branch}")).collect();
+        let mut arguments = vec!["push", "--porcelain", "--no-verify"];
+        arguments.extend(leases.iter().map(String::as_str));
+        arguments.extend(["--", remote]);
+        arguments.extend(refspecs.iter().map(String::as_str));
+        let git = self.waiting_for(WaitsFor::Remote);
+        let answer = git.ask_with_input(&arguments, None, 1 << 20).map_err(Failure::at_remote)?;
+        if answer.succeeded {
+            return Ok(());
+        }
+        Err(Failure::of_git("`git push` failed", String::from_utf8_lossy(&answer.stderr).trim()).at_remote())
     }
 
     /// Pushes a commit to a branch, forward only. Returns the start of the id that the branch had before, or `None` if the

@@ -21,6 +21,7 @@ pub(crate) use backend::{Backend, backend, remote_backend};
 pub(crate) use delivery::{Delivered, DeliveredFiles, DeliveredRun, Delivery, NotDelivered};
 pub(crate) use destination::Destination;
 pub(crate) use git::Ledger;
+pub use git::{Outcome, Setup, quantile, simulate};
 pub(crate) use unreachable::UnreachableRemotes;
 
 pub(crate) const BACKENDS: &[&dyn Backend] = &[&git::GitBackend, &null::NullBackend];

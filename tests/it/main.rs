@@ -59,6 +59,7 @@ mod install_mcp;
 mod kept_talk;
 mod library;
 mod machines;
+mod machines_beside;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod memory;

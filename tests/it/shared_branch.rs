@@ -9,18 +9,18 @@ use super::support::*;
 const CONFIG: &str = "[backend]\ntype = \"git\"\ntimeout = \"120s\"\n[[step]]\nname = \"note\"\nkind = \"note\"\n\
     [[step]]\nname = \"state\"\nkind = \"state\"\n[[step]]\nname = \"history\"\nkind = \"history\"\n\
     [[step]]\nname = \"publish\"\nkind = \"publish\"\n";
-const BRANCH: &str = "agent-handover";
+pub(super) const BRANCH: &str = "agent-handover";
 
 static JOINED: AtomicU32 = AtomicU32::new(0);
 
 /// A bare remote and machines with a clone of it each.
-struct Team {
+pub(super) struct Team {
     remote: tempfile::TempDir,
-    machines: Vec<World>,
+    pub(super) machines: Vec<World>,
 }
 
 impl Team {
-    fn of(size: usize) -> Team {
+    pub(super) fn of(size: usize) -> Team {
         let remote = crate::support::directory();
         let mut team = Team { remote, machines: Vec::new() };
         let path = team.path();
@@ -34,7 +34,7 @@ impl Team {
         team
     }
 
-    fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         self.remote.path().join("remote.git")
     }
 
@@ -47,12 +47,12 @@ impl Team {
         world
     }
 
-    fn git(&self, arguments: &[&str]) -> String {
+    pub(super) fn git(&self, arguments: &[&str]) -> String {
         let directory = format!("--git-dir={}", self.path().display());
         self.machines[0].git(&[&[directory.as_str()], arguments].concat())
     }
 
-    fn file(&self, path: &str) -> String {
+    pub(super) fn file(&self, path: &str) -> String {
         self.git(&["show", &format!("{BRANCH}:{path}")])
     }
 }
@@ -135,7 +135,7 @@ fn everybody_at_once(size: usize, handovers: usize) {
 }
 
 /// With ids of its own and the real clock, as on a machine of its own.
-fn program(root: &std::path::Path, home: &std::path::Path, arguments: &[&str]) -> std::process::Output {
+pub(super) fn program(root: &std::path::Path, home: &std::path::Path, arguments: &[&str]) -> std::process::Output {
     std::process::Command::new(BINARY)
         .args(arguments)
         .current_dir(root)

@@ -35,6 +35,8 @@ pub(crate) struct Ledger {
     pub published: Vec<PathBuf>,
     /// The tree that our own index last held.
     pub indexed: String,
+    /// The last part of the name of this machine's own branch on the remote. Empty if it never needed one.
+    pub aside: String,
     /// Contradictions between two machines that the last delivery met.
     pub conflicts: Vec<String>,
     /// Why a delivery is still due. Empty if none is.

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `backend` | the backend: its destination, and which of the verbs below it runs |
 //! | `publisher` | one delivery at work: its repository, its git, and what it records at the end |
+//! | `race` | when to push again to a branch that many machines push to |
+//! | `aside` | a branch of this machine, for a commit that lost the race, and those of others |
 //! | `own_branch` | publish and pull for a branch that holds nothing but our files |
 //! | `shared_branch` | publish for a branch with the user's code on it |
 //! | `kept` | words that are not delivered yet, kept from what a user does to the work tree |
@@ -21,8 +23,10 @@
 //! | `stale_lock` | locks that a killed git left on our branch |
 //! | `ledger` | what is known about the branch between two deliveries |
 //! | `failure` | failures in words for a person |
+//! | `simulation` | many machines in the race, for tests and benchmarks |
 
 mod arrivals;
+mod aside;
 mod backend;
 mod commit;
 mod durable;
@@ -33,10 +37,13 @@ mod merge;
 mod needs;
 mod own_branch;
 mod publisher;
+mod race;
 mod rebuild;
 mod remote;
 mod shared_branch;
+mod simulation;
 mod stale_lock;
 
 pub(super) use backend::GitBackend;
 pub(crate) use ledger::Ledger;
+pub use simulation::{Outcome, Setup, quantile, simulate};

@@ -1,11 +1,18 @@
 //! Publish and pull for a branch that holds nothing but our files. Many machines share it, so each merges what the others
 //! wrote and tries again until its own commit is on top.
 
+use std::time::Instant;
+
 use super::failure::Result;
 use super::publisher::{BranchKind, Publisher, short};
-use super::remote::Pushed;
+use super::race::{Move, Race};
+use super::remote::{Pushed, There, chance};
+use crate::base::text;
 use crate::error::Error;
 use crate::git::Tip;
+
+/// How many branches of single machines a publish merges. More would make its own race longer than it can win.
+pub(super) const MERGED_AT_ONCE: usize = 8;
 
 impl Publisher<'_> {
     /// Commits the files here on top of what other machines wrote, and pushes until the remote has the commit.
@@ -25,32 +32,55 @@ impl Publisher<'_> {
                 Err(failure) => self.remember_if_unreachable(&failure),
             }
         }
-        for round in 0.. {
+        let (start, mut there) = (Instant::now(), There { commit: theirs, asides: Vec::new() });
+        let mut race = Race::until(self.time_left(), true);
+        loop {
+            let commit = self.commit_on_top(&mut tip, &mut there)?;
+            if !self.delivery.destination.push {
+                return Ok(format!("committed {} on `{}`; not pushed", short(&commit), self.branch()));
+            }
+            let why = match self.push_own(&commit, there.commit.as_deref())? {
+                Pushed::Arrived => {
+                    self.remove_merged(&there.asides);
+                    return Ok(format!("{} is on {}/{}", short(&commit), self.remote(), self.branch()));
+                }
+                // A lock that stays is one that a killed git left.
+                Pushed::NotYet(why) if why.is_locked() && race.lost() > 1 => return Err(why),
+                Pushed::NotYet(why) => why,
+            };
+            let mut next = race.after_lost(start.elapsed(), chance());
+            if next == Move::PushAside {
+                if let Some(detail) = self.push_aside(&commit)? {
+                    return Ok(detail);
+                }
+                next = race.after_refusal(start.elapsed(), chance());
+            }
+            match next {
+                Move::Retry(wait) => self.wait(wait)?,
+                Move::PushAside | Move::Fail => return Err(why),
+            }
+            there = self.fetch_own()?;
+            tip = self.tip()?;
+        }
+    }
+
+    /// Merges what other machines wrote into the files here, and commits them on top of it.
+    fn commit_on_top(&mut self, tip: &mut Option<Tip>, there: &mut There) -> Result<String> {
+        loop {
             self.stop_if_pressed()?;
-            if let Some(theirs) = &theirs {
+            if let Some(theirs) = &there.commit {
                 self.absorb(theirs)?;
             }
             if let Some(tip) = tip.as_ref().filter(|tip| tip.commit != self.ledger.synced) {
                 self.absorb(&tip.commit.clone())?;
             }
             self.settle_files()?;
-            let Some(commit) = self.commit(tip.as_ref(), theirs.as_deref())? else {
-                tip = self.tip()?;
-                continue;
-            };
-            if !self.delivery.destination.push {
-                return Ok(format!("committed {} on `{}`; not pushed", short(&commit), self.branch()));
+            if let Some(commit) = self.commit(tip.as_ref(), there.commit.as_deref())? {
+                return Ok(self.merge_asides(commit, &mut there.asides, MERGED_AT_ONCE)?.0);
             }
-            match self.push_own(&commit, theirs.as_deref())? {
-                Pushed::Arrived => {
-                    return Ok(format!("{} is on {}/{}", short(&commit), self.remote(), self.branch()));
-                }
-                Pushed::NotYet(why) => self.wait_for_next_round(round, why)?,
-            }
-            theirs = self.fetch_own()?;
-            tip = self.tip()?;
+            // Another process moved the branch here.
+            *tip = self.tip()?;
         }
-        Err(Error::bug("the remote moved in every round").into())
     }
 
     /// Merges what the remote has into the files and the branch here, and pushes nothing.
@@ -61,7 +91,8 @@ impl Publisher<'_> {
                 .hint("use `git pull`; only a branch of its own is merged here")
                 .into());
         }
-        let Some(theirs) = self.fetch_own()? else {
+        let There { commit, mut asides } = self.fetch_own()?;
+        let Some(theirs) = commit else {
             if !self.ledger.delivered.is_empty() {
                 let gone = format!("{} has no branch `{}` any more", self.remote(), self.branch());
                 let error = Error::failed(gone).hint("`agent-handover push` creates it again from the files here");
@@ -79,6 +110,15 @@ impl Publisher<'_> {
         theirs.clone_into(&mut self.ledger.delivered);
         if !self.bring_branch_to(&theirs, tip.as_ref())? {
             return Err(Error::failed("another process moved the branch meanwhile").hint("pull again").into());
+        }
+        let all = asides.len();
+        if all > 0 {
+            let tip = self.tip()?.map_or_else(|| theirs.clone(), |tip| tip.commit);
+            let (_, left) = self.merge_asides(tip, &mut asides, all)?;
+            if left > 0 {
+                let machines = text::count(left, "machine");
+                self.notices.push(format!("what {machines} pushed beside the branch is not here yet: pull again"));
+            }
         }
         Ok(format!("{} of {}/{} is here", short(&theirs), self.remote(), self.branch()))
     }

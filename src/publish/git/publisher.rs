@@ -191,6 +191,11 @@ impl<'a> Publisher<'a> {
         self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
     }
 
+    /// Whether more than half of the time of this delivery is over.
+    pub(super) fn is_late(&self) -> bool {
+        self.time_left() < Duration::from_millis(self.delivery.destination.timeout_ms / 2)
+    }
+
     pub(super) fn branch(&self) -> &str {
         &self.delivery.destination.branch
     }

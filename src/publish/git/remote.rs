@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::aside::Aside;
 use super::failure::{Halted, Result, explain};
 use super::publisher::Publisher;
 use crate::base::text;
@@ -14,6 +15,15 @@ pub(super) enum Pushed {
     Arrived,
     /// The commit is not on the branch there, and another round may get it there.
     NotYet(Halted),
+}
+
+/// What the remote has, as far as it is known here.
+#[derive(Default)]
+pub(super) struct There {
+    /// The commit of the shared branch. `None` if there is no such branch.
+    pub(super) commit: Option<String>,
+    /// The branches of single machines beside it.
+    pub(super) asides: Vec<Aside>,
 }
 
 impl Publisher<'_> {
@@ -38,9 +48,10 @@ impl Publisher<'_> {
         self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())
     }
 
-    /// Fetches our own branch. Refuses code on it, and notes for the user what somebody did to it.
-    pub(super) fn fetch_own(&mut self) -> Result<Option<String>> {
-        let found = self.fetch_branch()?;
+    /// Fetches our own branch, and what machines pushed beside it. Refuses code on it, and notes for the user what somebody
+    /// did to it.
+    pub(super) fn fetch_own(&mut self) -> Result<There> {
+        let (found, asides) = self.fetch_with_asides()?;
         if let Some(found) = &found
             && !self.is_without_code(found)?
         {
@@ -63,7 +74,7 @@ impl Publisher<'_> {
                 Some(_) => {}
             }
         }
-        Ok(found)
+        Ok(There { commit: found, asides })
     }
 
     /// Pushes a commit to our own branch and asks whether it arrived. `theirs` is what the remote is known to have.
@@ -73,7 +84,9 @@ impl Publisher<'_> {
         self.check_remote_alive()?;
         match self.git().push(self.remote(), commit, self.branch()) {
             Ok(before) => self.note_tip_before_push(before.as_deref())?,
-            Err(failure) if failure.kind == FailureKind::Rejected => return Ok(Pushed::NotYet(failure.into())),
+            Err(failure) if matches!(failure.kind, FailureKind::Rejected | FailureKind::LockedThere) => {
+                return Ok(Pushed::NotYet(failure.into()));
+            }
             Err(failure) => return Err(failure.into()),
         }
         if self.has_arrived(commit)? {
@@ -154,15 +167,8 @@ impl Publisher<'_> {
         })
     }
 
-    /// Waits before another round, or fails with `why` if there is no time for one. The wait grows with each round and is
-    /// partly random, so that machines that met do not meet again.
-    pub(super) fn wait_for_next_round(&self, round: u32, why: Halted) -> Result<()> {
-        let mut random = [0u8];
-        let _ = getrandom::fill(&mut random);
-        let wait = Duration::from_millis((20 << round.min(5)) + (u64::from(random[0]) << round.min(4)) / 8);
-        if self.time_left() <= wait {
-            return Err(why);
-        }
+    /// Waits before another round.
+    pub(super) fn wait(&self, wait: Duration) -> Result<()> {
         let start = Instant::now();
         while start.elapsed() < wait {
             self.stop_if_pressed()?;
@@ -170,6 +176,13 @@ impl Publisher<'_> {
         }
         Ok(())
     }
+}
+
+/// A number that two machines do not have in common. Without randomness they meet again, which costs a round.
+pub(super) fn chance() -> u16 {
+    let mut random = [0; 2];
+    let _ = getrandom::fill(&mut random);
+    u16::from_le_bytes(random)
 }
 
 /// Whether this is the beginning of an object id, as `git push` prints it.

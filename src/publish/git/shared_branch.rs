@@ -15,10 +15,12 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use super::failure::{Halted, Result, explain};
 use super::publisher::{BranchKind, Publisher, short};
-use super::remote::Pushed;
+use super::race::{Move, Race};
+use super::remote::{Pushed, chance};
 use crate::base::fs;
 use crate::error::Error;
 use crate::git::{CommitBetween, FailureKind, Tip};
@@ -88,7 +90,9 @@ impl Publisher<'_> {
     }
 
     fn publish_in_rounds(&mut self, mut tip: Option<Tip>, mut is_checked_out: bool) -> Result<String> {
-        for round in 0.. {
+        let start = Instant::now();
+        let mut race = Race::until(self.time_left(), false);
+        loop {
             self.refuse_during_users_work()?;
             // The files here belong to what is checked out, which may be older than the branch. A merge without a base only
             // adds to them.
@@ -108,7 +112,10 @@ impl Publisher<'_> {
             self.ledger.travels.clear();
             match self.deliver_shared(tip.as_ref(), there.as_deref(), is_checked_out)? {
                 Round::Done(detail) => return Ok(detail),
-                Round::Again(why) => self.wait_for_next_round(round, why)?,
+                Round::Again(why) => match race.after_lost(start.elapsed(), chance()) {
+                    Move::Retry(wait) => self.wait(wait)?,
+                    Move::PushAside | Move::Fail => return Err(why),
+                },
             }
             tip = self.tip()?;
             match self.branch_kind(tip.as_ref())? {
@@ -116,7 +123,6 @@ impl Publisher<'_> {
                 BranchKind::Own => return self.publish_own(tip),
             }
         }
-        Err(Error::bug("the remote moved in every round").into())
     }
 
     /// Fails while the user is in the middle of something in which the branch must not move. During a rebase or a bisect HEAD
