@@ -887,8 +887,6 @@ await plugin.dispose()
 hook --agent opencode
 {"agent":"opencode","cwd":"$WORLD/project","event":"session.start","session_id":"s1","is_subagent":false,"source":"startup"}
 hook --agent opencode
-{"agent":"opencode","cwd":"$WORLD/project","event":"session.idle","session_id":"s2","is_subagent":true}
-hook --agent opencode
 {"agent":"opencode","cwd":"$WORLD/project","event":"session.compacting","session_id":"s1","is_subagent":false}
 hook --agent opencode
 {"agent":"opencode","cwd":"$WORLD/project","event":"session.end","session_id":"s1","is_subagent":false,"reason":"exit"}

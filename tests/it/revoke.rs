@@ -17,8 +17,10 @@ fn state(world: &World, goal: &str, rulings: &[&str]) {
     world.run(&arguments).expect(0).stderr_ignored("it may warn that the git status is unknown");
 }
 
+/// How many lines end with this text, or with this text and an id.
 fn lines_with(text: &str, part: &str) -> usize {
-    text.lines().filter(|line| line.ends_with(part)).count()
+    let before_id = format!("{part}  ");
+    text.lines().filter(|line| line.ends_with(part) || line.contains(&before_id)).count()
 }
 
 /// Every text that shows rulings to a session or a person.
