@@ -27,7 +27,7 @@ AREAS = [
     ("Killed at a system call", "the program is killed at the calls that change a file; the next command finishes",
      r"system_call"),
     ("Machines that share a branch", "clones publish, pull, edit and are killed, with any clock; all end with the same files",
-     r"^machines::|^shared_branch::.*machines"),
+     r"^machines::|^machines_beside::|^shared_branch::.*machines"),
     ("Killed in a command, a hook or a delivery", "after the next command, the files are those of a run that nobody killed",
      r"kill|_die|death|^crash::"),
     ("Full, failing and read-only disks", "nothing that was reported as done is lost, and the message says what to do",
@@ -38,7 +38,7 @@ AREAS = [
     ("A stranger's repository", "nothing that it names is run, read or written outside it, and nothing waits",
      r"^hostile_|^strangers::|^provenance::|^whose_state::|^gate::|^bundle_security::"),
 ]
-CAMPAIGNS = r"^machines::long_campaigns|^shared_branch::sixteen_machines"
+CAMPAIGNS = r"^machines::long_campaigns|^machines_beside::|^shared_branch::sixteen_machines"
 
 
 def output(arguments, **options):
