@@ -559,9 +559,9 @@ fn replace(value: &mut Value, left: &mut usize, with: &Value) {
     }
 }
 
-/// Lets `summarize` have 72 MiB and no more. The code of a debug build takes 37 of them.
+/// Lets `summarize` have 64 MiB and no more.
 fn summarized_in_little_memory(world: &World, path: &Path) -> Value {
-    let script = format!("ulimit -v {}; exec \"$@\"", 72 * 1024);
+    let script = format!("ulimit -v {}; exec \"$@\"", 64 * 1024);
     let arguments = ["summarize", "--json", "--transcript", path.to_str().unwrap()];
     let output = finish(world.clean("sh").args(["-c", &script, "sh", BINARY]).args(arguments)).expect(0);
     assert!(output.stderr.contains("transcript: "), "{}", output.stderr);

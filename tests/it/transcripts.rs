@@ -627,7 +627,7 @@ fn hostile_transcripts_do_no_harm() {
 }
 
 /// Lets a command have so much memory and no more.
-/// The code of a debug build takes 37 MiB of it.
+/// Lets a command have so much memory and no more. The code of a debug build takes 37 MiB of it.
 fn with_memory(world: &World, mebibytes: u32, arguments: &[&str]) -> Output {
     let script = format!("ulimit -v {}; exec \"$@\"", mebibytes * 1024);
     finish(world.clean("sh").args(["-c", &script, "sh", BINARY]).args(arguments))
@@ -657,7 +657,7 @@ fn a_large_transcript_costs_a_bounded_amount_of_memory() {
     let file = world.home().join("large.jsonl");
     write_large(&file, &world.root(), 24);
     assert!(file.metadata().unwrap().len() > 48 << 20);
-    let output = with_memory(&world, 72, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
+    let output = with_memory(&world, 66, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
     let found = &output.json()["transcript"];
     assert_eq!(
         (&found["first_request"], &found["last_request"]),
@@ -677,7 +677,7 @@ fn hundreds_of_megabytes_are_read_in_the_same_memory() {
     let file = world.home().join("huge.jsonl");
     write_large(&file, &world.root(), 200);
     assert!(file.metadata().unwrap().len() > 200 << 20);
-    let output = with_memory(&world, 72, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
+    let output = with_memory(&world, 64, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
     assert_eq!(output.json()["transcript"]["last_request"], "the last request");
 
     // A hole of gigabytes in the middle: only the two ends are looked at.
@@ -687,7 +687,7 @@ fn hundreds_of_megabytes_are_read_in_the_same_memory() {
     out.seek(SeekFrom::End(0)).unwrap();
     writeln!(out, "\n{}", json!({ "type": "user", "sessionId": "s", "message": { "content": "after the hole" } }))
         .unwrap();
-    let output = with_memory(&world, 72, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
+    let output = with_memory(&world, 64, &["summarize", "--json", "--transcript", file.to_str().unwrap()]).expect(0);
     let found = &output.json()["transcript"];
     assert_eq!(
         (&found["first_request"], &found["last_request"]),
