@@ -78,7 +78,7 @@ pub(crate) fn after_sequence(text: &str) -> Option<&str> {
         return matches!(rest.as_bytes()[end], b'@'..=b'~').then(|| &rest[end + 1..]);
     }
     if let Some(rest) = text.strip_prefix(']') {
-        // The end is another escape sequence or the bell. It is in the same line, or this is no sequence.
+        // The end is another escape sequence or the bell. Without an end in the same line, it is not a sequence.
         let end = rest.find(|c: char| c.is_control())?;
         let after = &rest[end..];
         return after.strip_prefix('\u{7}').or_else(|| after.strip_prefix("\u{1b}\\"));

@@ -39,8 +39,8 @@ impl Publisher<'_> {
     }
 
     /// Merges branches of single machines, one after the other, into the files here and the branch here, which is at
-    /// `commit`. Looks at `most` of them, and at none after half of the time of this delivery. Returns where the branch is then, and how many of
-    /// them are left for another time.
+    /// `commit`. Looks at `most` of them, and at none after half of the time of this delivery. Returns where the branch is then,
+    /// and how many of them are left for another time.
     pub(super) fn merge_asides(
         &mut self,
         mut commit: String,
