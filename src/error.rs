@@ -268,7 +268,8 @@ impl Error {
             line.push_str(": ");
             line.push_str(cause);
         }
-        line
+        // A cause may be what another program printed.
+        line.lines().map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -289,6 +290,12 @@ mod tests {
         // 2 belongs to `check` alone, and agents take 2 as "block".
         assert!(Category::ALL.iter().all(|c| c.exit_code() != 2 && c.exit_code() != 0));
         assert_eq!(Category::Signal(15).exit_code(), 143);
+    }
+
+    #[test]
+    fn a_cause_of_several_lines_stays_on_one_line() {
+        let error = Error::failed("`git push` failed").cause("remote: no\n\n  fatal: refused\r\n");
+        assert_eq!(error.one_line(), "`git push` failed: remote: no fatal: refused");
     }
 
     #[test]

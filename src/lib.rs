@@ -29,7 +29,7 @@
 //! | 8 | `report` | The page that a person looks at: one HTML file. |
 //! | 8 | `hook` | The calls that agents make when a session starts, pauses and ends. |
 //! | 8 | `mcp` | The library for agents: tools over MCP to search, read and write this project's memory. |
-//! | 8 | `parsers` | Every parser of foreign bytes as a function of bytes, for fuzzing. |
+//! | 9 | `parsers` | Every parser of foreign bytes as a function of bytes, for fuzzing. |
 //! | 9 | `library` | What other programs call: the public face of this crate. |
 //! | 9 | `cli` | The commands: arguments, one call into the library, one rendering. |
 //!

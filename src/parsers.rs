@@ -14,6 +14,7 @@ use crate::bundle::{Bundle, Envelope, Input, PublicKey, SecretKey};
 use crate::config::Config;
 use crate::config::category::Categories;
 use crate::error::Error;
+use crate::git;
 use crate::guard::secrets;
 use crate::handoff::{Handoff, read_subset_first};
 use crate::history::Index;
@@ -53,6 +54,9 @@ pub const PARSERS: &[Parser] = &[
     Parser { name: "question", parse: question },
     Parser { name: "secrets", parse: find_secrets },
     Parser { name: "gate", parse: gate },
+    Parser { name: "git", parse: git::read_as_everything },
+    #[cfg(feature = "mcp")]
+    Parser { name: "mcp", parse: crate::mcp::read_frames },
 ];
 
 fn config(bytes: &[u8]) {

@@ -18,12 +18,14 @@
 //! | `budget` | how long the git processes of one delivery may take together |
 //! | `patience` | how long the questions of one command may wait in total |
 //! | `parse` | parsers of what git prints |
+//! | `foreign` | all readers of bytes of others as one function, for fuzzing |
 
 mod budget;
 mod command;
 mod damage;
 mod exclude;
 mod failure;
+mod foreign;
 mod head;
 mod hermetic;
 mod objects;
@@ -42,6 +44,7 @@ pub(crate) use command::Git;
 pub(crate) use damage::ids_in;
 pub(crate) use exclude::keep_out;
 pub(crate) use failure::{Failure, FailureKind, Result};
+pub(crate) use foreign::read_as_everything;
 pub(crate) use objects::{CommitBetween, Tip};
 pub(crate) use parse::{Change, Commit, Difference, is_object_id, is_part_of_id};
 pub(crate) use question::{Head, may_track};

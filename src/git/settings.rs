@@ -23,7 +23,7 @@ impl Settings {
         settings
     }
 
-    fn parse(text: &str) -> Settings {
+    pub(super) fn parse(text: &str) -> Settings {
         let mut core = Vec::new();
         let mut section = String::new();
         // A backslash at the end of a line continues the value.

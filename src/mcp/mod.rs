@@ -31,6 +31,7 @@ mod transport;
 mod words;
 
 pub(crate) use serve::serve;
+pub(crate) use transport::read_frames;
 
 use tool::Tool;
 

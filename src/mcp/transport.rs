@@ -209,3 +209,31 @@ impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for Lines<R> {
         Ok(())
     }
 }
+
+/// Reads bytes as a conversation, for fuzzing. Panics if an answer is not a line of JSON, or if there are more messages and
+/// answers than lines.
+pub(crate) fn read_frames(bytes: &[u8]) {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else { return };
+    let (messages, answers) = runtime.block_on(async {
+        // Each answer is about one line, and repeats an id of it at most.
+        let (ours, mut theirs) = tokio::io::duplex(64 * bytes.len().max(1) + MAX_ANSWER);
+        let mut lines = Lines::new(std::io::Cursor::new(bytes.to_vec()), ours);
+        let mut messages = 0;
+        while lines.receive().await.is_some() {
+            messages += 1;
+        }
+        let _ = lines.close().await;
+        drop(lines);
+        let mut answers = String::new();
+        let _ = tokio::io::AsyncReadExt::read_to_string(&mut theirs, &mut answers).await;
+        (messages, answers)
+    });
+    for answer in answers.lines() {
+        assert!(serde_json::from_str::<serde_json::Value>(answer).is_ok(), "not a message: {answer}");
+    }
+    let lines = bytes.split(|byte| *byte == b'\n').count();
+    assert!(messages + answers.lines().count() <= lines, "{lines} lines became more");
+}
+
+/// What an answer to an empty line would take.
+const MAX_ANSWER: usize = 4 << 10;

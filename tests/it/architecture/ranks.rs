@@ -32,7 +32,7 @@ const RANKS: &[(&str, u32)] = &[
     ("report", 8),
     ("hook", 8),
     ("mcp", 8),
-    ("parsers", 8),
+    ("parsers", 9),
     ("library", 9),
     ("cli", 9),
 ];
