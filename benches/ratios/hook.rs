@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 use std::io::Write;
+use std::path::PathBuf;
 
 use crate::floor::floor;
 use crate::race::{Results, Side, side};
-use crate::world::{World, answer, fill, fill_checkpoint};
+use crate::world::{BINARY, World, answer, fill, fill_checkpoint};
 
 /// What an agent waits for at the start and at the end of a session, where there were few and where there were many before:
 /// archives, transcripts, and rows of the checkpoint.
@@ -35,6 +36,31 @@ pub(crate) fn hook(results: &mut Results) {
     results.race("hook at session end", 40, ends);
 }
 
+/// What an agent waits for, beside the same with an earlier version of this program, whose path is in
+/// `AGENT_HANDOVER_BEFORE`. The project has 50 handoffs and 20 files with changes that are not committed.
+pub(crate) fn before(results: &mut Results) {
+    let Some(earlier) = std::env::var_os("AGENT_HANDOVER_BEFORE") else { return };
+    let mut starts = vec![floor("a process that does nothing", &["trivial"])];
+    let mut ends = vec![floor("a process that does nothing", &["trivial"])];
+    for (program, version) in [(PathBuf::from(earlier), "before"), (PathBuf::from(BINARY), "now")] {
+        let world = World::of(program, "");
+        world.git(&["init", "--quiet"]);
+        let file = |n: usize| world.path().join(format!("file-{n}.txt"));
+        (0..20).for_each(|n| std::fs::write(file(n), "committed\n").unwrap());
+        world.git(&["add", "--all"]);
+        world.git(&["commit", "--quiet", "-m", "Begin"]);
+        (0..20).for_each(|n| std::fs::write(file(n), "changed\n").unwrap());
+        fill(&world, 50);
+        world.run(&["run", "--note", "n"]);
+        let (begin, finish) = (start(&world, &format!("start, {version}")), end(&world, &format!("end, {version}")));
+        let is_now = version == "now";
+        starts.push(if is_now { begin.at_most_of(0.5, "start, before") } else { begin });
+        ends.push(if is_now { finish.at_most_of(0.5, "end, before") } else { finish });
+    }
+    results.race("session start beside an earlier version", 60, starts);
+    results.race("session end beside an earlier version", 60, ends);
+}
+
 /// A record of a transcript in which a person asks for something.
 fn request(world: &World, id: &str, text: &str) -> String {
     let root = world.path().canonicalize().unwrap().display().to_string();
@@ -42,7 +68,7 @@ fn request(world: &World, id: &str, text: &str) -> String {
 }
 
 /// A payload for a hook, of another session each time that the result is called.
-fn payloads(world: &World, file: &str, fields: &str) -> (std::path::PathBuf, impl Fn() + use<>) {
+fn payloads(world: &World, file: &str, fields: &str) -> (PathBuf, impl Fn() + use<>) {
     let (number, file) = (Cell::new(0), world.path().join(file));
     let (place, cwd, fields) = (file.clone(), world.path().display().to_string(), fields.to_owned());
     let next = move || {

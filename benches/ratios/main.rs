@@ -16,6 +16,7 @@
 //! | `AGENT_HANDOVER_GLUE` | Session Glue |
 //! | `AGENT_HANDOVER_GO` | session-handoff |
 //! | `AGENT_HANDOVER_DEJA` | deja-vu |
+//! | `AGENT_HANDOVER_BEFORE` | an earlier version of this program, for the subject `before` |
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, clippy::print_stdout)]
 
@@ -51,6 +52,7 @@ const SUBJECTS: &[Subject] = &[
     ("handoffs", history::handoffs),
     ("secrets", secrets::secrets),
     ("hook", hook::hook),
+    ("before", hook::before),
     ("search", search::search),
     ("daily", daily::daily),
     ("years", daily::years),

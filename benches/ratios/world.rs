@@ -15,11 +15,17 @@ pub(crate) type Arguments = &'static [&'static str];
 #[derive(Clone)]
 pub(crate) struct World {
     directory: Rc<tempfile::TempDir>,
+    program: Rc<PathBuf>,
 }
 
 impl World {
     pub(crate) fn new(config: &str) -> World {
-        let world = World { directory: Rc::new(tempfile::tempdir().unwrap()) };
+        World::of(BINARY.into(), config)
+    }
+
+    /// A world in which every command is one of this program.
+    pub(crate) fn of(program: PathBuf, config: &str) -> World {
+        let world = World { directory: Rc::new(tempfile::tempdir().unwrap()), program: Rc::new(program) };
         std::fs::create_dir(world.path()).unwrap();
         std::fs::create_dir(world.home()).unwrap();
         if !config.is_empty() {
@@ -45,7 +51,7 @@ impl World {
     pub(crate) fn command(&self, arguments: Arguments) -> impl Fn() -> Command + use<> {
         let world = self.clone();
         move || {
-            let mut command = Command::new(BINARY);
+            let mut command = Command::new(world.program.as_path());
             command.args(arguments).current_dir(world.path()).env("HOME", world.home());
             command
         }
