@@ -143,10 +143,11 @@ impl Server {
         let carried_out = tokio::task::spawn_blocking(move || {
             let project = place::open(&directory, config.as_deref());
             let done = project.and_then(|project| act(&Caller { project: &project, agent: &agent }));
-            drop(turn);
-            done
+            // The turn ends with the result, so that answers come in the order of their calls. If nobody waits for the result
+            // any more, that is here.
+            (done, turn)
         });
-        carried_out.await.unwrap_or_else(|cause| Err(Error::bug("a call ended").cause(cause)))
+        carried_out.await.map_or_else(|cause| Err(Error::bug("a call ended").cause(cause)), |(done, _turn)| done)
     }
 
     /// The name of the agent behind the client.
