@@ -60,7 +60,10 @@ impl Allow {
         context.ui.answer(&format!("allowed {name} as it is now; after a change it must be allowed again"));
         let plan = Plan::of(&project.config);
         for step in plan.steps.iter().filter(|step| step.reaches_out()) {
-            context.ui.tell(&format!("step {} may run a command", step.name));
+            context.ui.tell(&match step.command() {
+                Some(command) => format!("step {} may run `{command}`", step.name),
+                None => format!("step {} may run what this version does not know", step.name),
+            });
         }
         if !plan.destination.is_local() {
             context.ui.tell(&config::publishing(&plan));

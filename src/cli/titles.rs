@@ -26,6 +26,11 @@ pub(super) fn of(history: &History, entries: &[&SessionEntry], provenance: &Prov
     entries.iter().map(&mut title).collect()
 }
 
+/// The status of a session in words.
+pub(super) fn in_words(status: &str) -> String {
+    status.to_lowercase().replace('_', " ")
+}
+
 /// The first thing that a session did. `None` if its archive does not say, or if the archive is not from where the entry is.
 fn done_in(history: &History, entry: &SessionEntry, provenance: &Provenance) -> Option<String> {
     let (key, mut handoff) = history.handoff_of(entry)?;

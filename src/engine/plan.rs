@@ -106,6 +106,11 @@ impl PlannedStep {
         steps::kind(&self.kind).is_ok_and(property)
     }
 
+    /// The command that the step runs, in one line; `None` if it is a step of another kind.
+    pub(crate) fn command(&self) -> Option<String> {
+        (self.kind == "command").then(|| steps::as_configured(&self.params)).flatten()
+    }
+
     /// Whether the step does anything beyond the project's own files. A kind that this version does not know may do anything.
     pub(crate) fn reaches_out(&self) -> bool {
         steps::kind(&self.kind).map_or(true, |kind| kind.promise == Promise::AtLeastOnce)

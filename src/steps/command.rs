@@ -262,6 +262,16 @@ pub(crate) fn log_file(logs: &Path, step: &str, attempt: u32) -> PathBuf {
     logs.join(format!("{step}-{attempt}.log"))
 }
 
+/// The command of a step in one line, as its config has it.
+pub(crate) fn as_configured(params: &Value) -> Option<String> {
+    let Params { run, shell, .. } = Params::deserialize(params).ok()?;
+    let line = match (run, shell) {
+        (Some(run), _) => run.iter().map(|argument| text::shell_word(argument)).collect::<Vec<_>>().join(" "),
+        (None, shell) => shell?,
+    };
+    Some(text::one_line(&line, MAX_SHOWN))
+}
+
 fn shown(argv: &[OsString]) -> String {
     argv.iter().map(|argument| argument.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

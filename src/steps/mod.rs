@@ -35,7 +35,7 @@ mod publish;
 mod said;
 mod state;
 
-pub(crate) use command::{log_file, remove_logs};
+pub(crate) use command::{as_configured, log_file, remove_logs};
 pub(crate) use context::Context;
 pub(crate) use deferred::DeferredStep;
 pub(crate) use history_accept::history_accept;

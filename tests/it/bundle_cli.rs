@@ -46,9 +46,9 @@ fn a_list_is_a_table_of_the_newest_first() {
         world.run(&["history", "list"]).expect(0).seen(),
         str![[r#"
 WHEN        AGENT        STATUS       BRANCH  TITLE        SESSION
-1 h ago     codex        DONE         main    Gamma docs   2026-11-15-0900
-1 day ago   Claude-Code  IN_PROGRESS  topic   Beta parser  2026-11-14-1000
-5 days ago  codex        IN_PROGRESS  main    Alpha lexer  2026-11-10-1000
+1 h ago     codex        done         main    Gamma docs   2026-11-15-0900
+1 day ago   Claude-Code  in progress  topic   Beta parser  2026-11-14-1000
+5 days ago  codex        in progress  main    Alpha lexer  2026-11-10-1000
 ---
 [exit 0]
 

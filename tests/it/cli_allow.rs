@@ -2,7 +2,7 @@
 
 use super::support::*;
 
-const CONFIG: &str = "[[step]]\nname = \"c\"\nkind = \"command\"\nrun = [\"true\"]\n";
+const CONFIG: &str = "[[step]]\nname = \"c\"\nkind = \"command\"\nrun = [\"true\", \"two words\"]\n";
 
 /// The consents on record, as files in the user's own state.
 fn marks(world: &World) -> usize {
@@ -18,7 +18,7 @@ fn allowing_is_for_this_content_at_this_place() {
     let world = World::with_config(CONFIG);
     let output = world.run(&["allow"]).expect(0);
     assert!(output.stdout.starts_with("allowed $WORLD/project/handover.toml as it is now"), "{}", output.stdout);
-    assert!(output.stderr.contains("step c may run a command"), "{}", output.stderr);
+    assert!(output.stderr.contains("step c may run `true 'two words'`\n"), "{}", output.stderr);
     assert_eq!(marks(&world), 1);
     world.run(&["allow"]).expect(0);
     assert_eq!(marks(&world), 1, "twice is once");

@@ -75,7 +75,7 @@ all is well
     world.run(&["run", "spans are in the lexer"]).expect(0);
     world.run(&["run", "spans are in the parser"]).expect(0);
     let list = world.run(&["history", "list"]).expect(0).stdout;
-    let titles: Vec<&str> = list.lines().skip(1).map(|line| line.split("IN_PROGRESS  ").nth(1).unwrap()).collect();
+    let titles: Vec<&str> = list.lines().skip(1).map(|line| line.split("in progress  ").nth(1).unwrap()).collect();
     assert!(titles[0].starts_with("spans are in the parser  "), "{list}");
     assert!(titles[1].starts_with("spans are in the lexer  "), "{list}");
     assert_eq!(

@@ -197,7 +197,10 @@ fn table(ui: &Ui, rows: &[Row]) -> Table {
         if has_agents {
             cells.push(known(entry.get("agent")).to_owned());
         }
-        cells.push(row.status.now.clone() + &row.status.claimed.as_deref().map(claim).unwrap_or_default());
+        cells.push(
+            titles::in_words(&row.status.now)
+                + &row.status.claimed.as_deref().map(|status| claim(&titles::in_words(status))).unwrap_or_default(),
+        );
         if let Some(root) = row.root.as_deref().filter(|_| is_of_many) {
             let name = Path::new(root).file_name().map_or(root.to_owned(), |name| name.to_string_lossy().into_owned());
             cells.push(name);

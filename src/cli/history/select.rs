@@ -6,6 +6,7 @@ use serde_json::json;
 use super::super::ask::{self, Choice};
 use super::super::ids::SessionIds;
 use super::super::provenance::mark_of_handoff;
+use super::super::titles::in_words;
 use super::super::ui::Ui;
 use super::super::{Cli, Context};
 use super::filters::Filters;
@@ -99,21 +100,41 @@ fn choices(ui: &Ui, place: &HistoryPlace, entries: &[SessionEntry]) -> Vec<Choic
     let provenance = place.provenance();
     let is_ours = |entry: &SessionEntry| provenance.owns_entry(&place.history, entry);
     let ids = SessionIds::of(&place.history);
-    entries.iter().map(|entry| choice(ui, place, entry, ids.short(entry.get("session_id")), is_ours(entry))).collect()
+    let has_agents = entries.iter().any(|entry| known(entry.get("agent")) != "-");
+    let choice = |entry: &SessionEntry| {
+        let agent = has_agents.then(|| text::one_line(known(entry.get("agent")), 16));
+        choice(ui, place, entry, agent.as_deref(), ids.short(entry.get("session_id")), is_ours(entry))
+    };
+    entries.iter().map(choice).collect()
 }
 
-/// The line and preview of an entry. Lines contain the id, so no two are equal.
-fn choice(ui: &Ui, place: &HistoryPlace, entry: &SessionEntry, short: &str, is_ours: bool) -> Choice {
+/// The line and preview of an entry. Lines contain the id, so no two are equal. A narrow terminal cuts it; the preview has it.
+fn choice(
+    ui: &Ui,
+    place: &HistoryPlace,
+    entry: &SessionEntry,
+    agent: Option<&str>,
+    short: &str,
+    is_ours: bool,
+) -> Choice {
     let get = |key: &str, max: usize| text::one_line(entry.get(key), max);
     let origin = place.provenance().origin_of_entry(&place.history, entry);
     let mark = mark_of_handoff(is_ours, origin.is_some());
     let goal = format!("{mark}{}", get("primary_goal", 200));
     let when = entry.time().map_or(String::new(), |time| ui.when(&time));
-    let line = format!("{when:<11}  {:<12}  {goal}  {}", known(&get("agent", 16)), text::one_line(short, 100));
+    let agent = agent.map_or(String::new(), |agent| format!("{agent:<12}  "));
+    let short = text::one_line(short, 100);
+    let line = format!("{when:<11}  {agent}{goal}  {short}");
     let mut preview = vec![
         format!("goal: {}", format_args!("{mark}{}", get("primary_goal", 300))),
         format!("next: {}", format_args!("{mark}{}", get("first_next_action", 300))),
-        format!("status: {}, {}, branch {}", get("status", 40), get("generated_at", 40), get("current_branch", 80)),
+        format!(
+            "status: {}, {}, branch {}",
+            in_words(&get("status", 40)),
+            get("generated_at", 40),
+            get("current_branch", 80)
+        ),
+        format!("id: {short}"),
         format!("tags: {}", get("search_tags", 200)),
         format!("file: {}", place.history.directory.join(entry.get("file")).display()),
     ];

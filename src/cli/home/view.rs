@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::Context;
 use super::super::paint::{Line, Role};
 use super::super::table::{Table, cut};
+use super::super::titles::in_words;
 use super::super::ui::Ui;
 use super::health::{Need, needs, of_transcripts};
 use super::sources::{Session, Sources, Text};
@@ -132,7 +133,7 @@ fn print_sessions(ui: &mut Ui, sessions: &[Session]) {
     let columns = ["WHEN", "AGENT", "BRANCH", "OUTCOME", "SESSION"];
     let rows = sessions.iter().map(|session| {
         let when = clock::parse_stamp(&session.at).map_or_else(|| session.at.clone(), |at| ui.when(&at));
-        let cells = [when, short(&session.agent), short(&session.branch), outcome(&session.status)];
+        let cells = [when, short(&session.agent), short(&session.branch), in_words(&session.status)];
         let mut row: Vec<String> = cells.iter().map(|cell| text::model_line(cell, 30)).collect();
         row.push(text::model_line(&session.title.shown(), LONGEST));
         row
@@ -146,11 +147,6 @@ fn print_sessions(ui: &mut Ui, sessions: &[Session]) {
         table.push(kept.iter().map(|at| row[*at].clone()).collect());
     }
     ui.answer_table(&table);
-}
-
-/// The status of a session in words.
-fn outcome(status: &str) -> String {
-    status.to_lowercase().replace('_', " ")
 }
 
 fn print_health(ui: &mut Ui, needs: &[Need]) {
