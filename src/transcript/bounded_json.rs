@@ -12,6 +12,10 @@ const MAX_VALUES: usize = 5_000;
 /// How deep values may be within each other: to read them recurses.
 const MAX_DEPTH: usize = 127;
 
+/// How many fields most records have at most, and how many other objects have.
+const OF_RECORD: usize = 20;
+const OF_OTHERS: usize = 6;
+
 /// How much of a torn line is parsed, as a multiple of its length. A line full of beginnings would cost more.
 const MOST_PASSES: usize = 4;
 
@@ -62,7 +66,7 @@ pub(crate) fn parse_to_keep(text: &[u8]) -> Option<serde_json::Value> {
 
 /// The text of a line. Nearly every line is UTF-8, and to see that costs a fraction of repairing it.
 pub(super) fn text_of(line: &[u8]) -> Cow<'_, str> {
-    std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed)
+    simdutf8::basic::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed)
 }
 
 /// The object that a text is, `None` if it is another value. If the text is not JSON, how much of it was parsed.
@@ -135,7 +139,10 @@ impl<'a> Parser<'a> {
             let name = self.string()?;
             self.take(b':')?;
             match wanted.field(&name).filter(|_| self.allows_another()) {
-                Some(wanted) => fields.add(name, self.value(depth + 1, &wanted)?),
+                Some(wanted) => {
+                    fields.reserve(if depth == 0 { OF_RECORD } else { OF_OTHERS });
+                    fields.add(name, self.value(depth + 1, &wanted)?);
+                }
                 None => self.skip()?,
             }
             if self.ends_with(b'}')? {

@@ -22,7 +22,12 @@ pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {
     place: Place { variable: env::CLAUDE_CONFIG_DIR, below: "", default: ".claude" },
     is_one,
     id_mark: b"\"uuid\":\"",
-    in_part: &[("toolUseResult", &["annotations", "answers", "backgroundTaskId", "interrupted", "plan", "task"])],
+    in_part: &[
+        ("toolUseResult", &["annotations", "answers", "backgroundTaskId", "interrupted", "plan", "task"]),
+        // What a tool or a sub-agent does at the moment, and copies of files.
+        ("data", &[]),
+        ("snapshot", &[]),
+    ],
     take,
     candidates,
     states: listing::states,

@@ -9,9 +9,6 @@ use crate::base::text;
 /// The longest text. Requests and patches fit.
 pub(super) const MAX_TEXT: usize = 64 << 10;
 
-/// How many fields most objects have at most.
-const USUAL_FIELDS: usize = 12;
-
 /// A value of JSON.
 #[derive(Debug, Default)]
 pub(super) enum Value<'a> {
@@ -128,10 +125,14 @@ fn push_unit<'t>(digits: &'t str, read: &mut String) -> &'t str {
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn add(&mut self, name: Text<'a>, value: Value<'a>) {
+    /// Makes room for so many fields if there are none yet.
+    pub(super) fn reserve(&mut self, fields: usize) {
         if self.0.is_empty() {
-            self.0.reserve(USUAL_FIELDS);
+            self.0.reserve(fields);
         }
+    }
+
+    pub(super) fn add(&mut self, name: Text<'a>, value: Value<'a>) {
         self.0.push((name, value));
     }
 
