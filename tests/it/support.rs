@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Once, OnceLock};
 use std::time::{Duration, Instant};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_agent-handover");
@@ -206,6 +206,8 @@ impl World {
 
     /// A command of this world: nothing of the machine's environment but the way to programs.
     pub fn clean(&self, program: impl AsRef<OsStr>) -> Command {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(stop_ignoring_signals);
         let mut command = Command::new(on_path(program.as_ref()));
         command
             .current_dir(self.root())
@@ -528,6 +530,18 @@ fn process_state(pid: &str) -> Option<char> {
     }
     let ps = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
     String::from_utf8_lossy(&ps.stdout).trim_start().chars().next()
+}
+
+/// A shell in the background and `nohup` have their children ignore signals, and these theirs. What this process catches, its
+/// children do not ignore.
+fn stop_ignoring_signals() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
+    let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+    for signal in [SIGHUP, SIGINT, SIGQUIT].into_iter().filter(|signal| ignored & 1 << (signal - 1) != 0) {
+        signal_hook::flag::register(signal, Arc::default()).unwrap();
+    }
 }
 
 pub fn signal(pid: u32, name: &str) {
