@@ -204,6 +204,12 @@ impl World {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Makes a first commit, which git before 2.42 needs for a worktree.
+    pub fn first_commit(&self) {
+        let who = ["-c", "user.name=t", "-c", "user.email=t@example"];
+        self.git(&[who.as_slice(), &["commit", "--quiet", "--allow-empty", "-m", "Begin"]].concat());
+    }
+
     /// A command of this world: nothing of the machine's environment but the way to programs.
     pub fn clean(&self, program: impl AsRef<OsStr>) -> Command {
         static ONCE: Once = Once::new();

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::failure::Result;
-use super::publisher::{INDEX, Publisher};
+use super::publisher::{INDEX, Publisher, empty_tree};
 use crate::base::fs::{self, Anchor};
 use crate::git::{self, FailureKind, ids_in};
 
@@ -171,7 +171,7 @@ impl Publisher<'_> {
         let anchor = self.delivery.files.state_anchor();
         anchor.create_private_directories(&store)?;
         let git = self.git().clone().with_store(&fs::resolve(&store)?);
-        let written = git.add(&specs).and_then(|()| git.write_tree());
+        let written = git.add(&specs, &empty_tree(&self.common_dir)).and_then(|()| git.write_tree());
         let ids = ids_of_store(&anchor, &store)?;
         anchor.remove_tree(&store)?;
         written?;
