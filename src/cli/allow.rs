@@ -71,7 +71,7 @@ impl Allow {
         Ok(0)
     }
 
-    /// Adopts everything that is there now. What comes along later is strange again.
+    /// Adopts everything that is there now. What comes with the repository later is marked again.
     fn memory(&self, context: &mut Context<'_>, project: &Project) -> Result<u8> {
         let memory = project.memory_dir()?;
         let history = project.history_dir()?;
