@@ -6,7 +6,9 @@
 //!
 //! What makes a parser panic, or takes it longer than a second, is written to `fuzz/found/`.
 
+#[path = "../../tests/it/fuzz/mutate.rs"]
 mod mutate;
+#[path = "../../tests/it/fuzz/seeds.rs"]
 mod seeds;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -186,14 +186,21 @@ impl Included {
     }
 
     fn covers(&self, path: &str) -> bool {
-        self.0.iter().any(|pattern| {
-            let pattern = pattern.strip_prefix('/').unwrap();
-            match pattern.strip_suffix("**") {
-                Some(directory) => path.starts_with(directory),
-                None => path == pattern,
-            }
-        })
+        !is_of_another_package(path)
+            && self.0.iter().any(|pattern| {
+                let pattern = pattern.strip_prefix('/').unwrap();
+                match pattern.strip_suffix("**") {
+                    Some(directory) => path.starts_with(directory),
+                    None => path == pattern,
+                }
+            })
     }
+}
+
+/// Whether cargo leaves a path out because a directory above it has a `Cargo.toml` of its own, whatever `include` says.
+fn is_of_another_package(path: &str) -> bool {
+    let above = Path::new(path).ancestors().skip(1).filter(|directory| !directory.as_os_str().is_empty());
+    above.into_iter().any(|directory| root().join(directory).join("Cargo.toml").exists())
 }
 
 /// A path without `..`, or nothing if it leads out.
@@ -257,6 +264,10 @@ fn the_crate_has_no_entry_for_nothing_and_no_suite_that_it_cannot_run() {
         let path = pattern.trim_start_matches('/').trim_end_matches("/**");
         assert!(pattern.starts_with('/') && !path.contains('*'), "{pattern} is neither a file nor a whole directory");
         assert!(root().join(path).exists(), "{pattern} matches nothing");
+        assert!(
+            !is_of_another_package(&format!("{path}/x")),
+            "{pattern} is in another package, so cargo leaves it out"
+        );
     }
     for suite in ["browser", "peers", "power", "real_clients"] {
         assert!(!included.covers(&format!("tests/{suite}/x.py")), "{suite}");
