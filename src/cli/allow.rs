@@ -92,6 +92,9 @@ impl Allow {
 
     fn secret(&self, context: &mut Context<'_>, named: &Path) -> Result<u8> {
         let file = context.cwd.join(named);
+        if !fs::exists(&file) {
+            return Err(fs::absent(&file));
+        }
         let content = fs::read_within(&file, Anchor::LIMIT)?;
         let leaks = secrets::scan_blob(named, &content);
         let name = text::one_line(&named.display().to_string(), 300);

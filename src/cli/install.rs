@@ -163,7 +163,7 @@ fn chosen(names: &[String], is_meant: impl Fn(&Agent) -> bool) -> Result<Vec<&'s
     for name in names {
         let meant = match name.as_str() {
             "all" => AGENTS.iter().copied().filter(|agent| is_meant(agent)).collect(),
-            _ => vec![agents::find(name)?],
+            _ => vec![agents::find(name).map_err(|error| error.hint("`all` stands for every agent on this machine"))?],
         };
         for agent in meant {
             if !agents.contains(&agent) {

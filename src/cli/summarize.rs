@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::Context;
 use super::run::Run;
+use crate::base::fs;
 use crate::engine::{self, Attendance, Request};
 use crate::error::{Error, Result};
 use crate::project::{self, Project};
@@ -41,7 +42,7 @@ impl Summarize {
         };
         let Some(path) = path else { return self.without_transcript(context, &project) };
         let source = Source::pin(&path, "")?;
-        let transcript = source.read()?.ok_or_else(|| Error::io("read", &path, "there is no such file"))?;
+        let transcript = source.read()?.ok_or_else(|| fs::absent(&path))?;
         if self.save {
             return Run::of_transcript(path, self.summary, transcript.agent).execute(context);
         }

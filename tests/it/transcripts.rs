@@ -452,8 +452,8 @@ fn a_missing_or_invalid_transcript_is_reported_and_skipped() {
     assert!(output.stderr.contains("is not a transcript that this program can read"), "{}", output.stderr);
     assert!(!world.read(".agent-history/LATEST.md").contains("root:x"));
 
-    for place in ["not-there.jsonl", ".", "/dev/zero"] {
-        let output = world.run(&["run", "--transcript", place, "--note", "lost"]).expect(74);
+    for (place, code) in [("not-there.jsonl", 1), (".", 74), ("/dev/zero", 74)] {
+        let output = world.run(&["run", "--transcript", place, "--note", "lost"]).expect(code);
         assert!(output.stderr.contains("nothing was recorded"), "{}", output.stderr);
     }
 }

@@ -72,7 +72,7 @@ fn said(words: &OsString) -> Result<&OsString> {
 fn pin(file: &Path) -> Result<Source> {
     let path = std::path::absolute(file).map_err(|cause| Error::io("find", file, cause))?;
     if !fs::exists(&path) && transcript::state(&path).is_none() {
-        return Err(Error::io("read the transcript", &path, "there is no such file"));
+        return Err(fs::absent(&path));
     }
     Source::pin(&path, "")
 }
