@@ -19,18 +19,19 @@ fn apply(material: &Material<'_>, account: &mut Account) {
     account.is_idle = !account.goes_on && !has_next && !has_said && !has_decided && is_short(material, account);
 }
 
-/// Whether this was a greeting, or a question or two. A longer talk is worth an account of its own, whatever came of it. So
+/// Whether this was a greeting, a "handoff", or a question or two. A longer talk is worth an account of its own, whatever came of it. So
 /// is an answer without a question: it belongs to a request that was handed over before.
 fn is_short(material: &Material<'_>, account: &Account) -> bool {
     let answers: usize = account.conclusions.iter().map(|line| line.text.len()).sum();
-    let has_questions = !account.asked.is_empty() || answers == 0 || only_greets(material);
+    let has_questions = !account.asked.is_empty() || answers == 0 || asks_for_no_work(material);
     has_questions && account.asked.len() <= MAX_QUESTIONS && answers <= MAX_ANSWERS
 }
 
-fn only_greets(material: &Material<'_>) -> bool {
+fn asks_for_no_work(material: &Material<'_>) -> bool {
     let talk = material.transcript.iter().flat_map(|transcript| &transcript.talk);
     let mut requests = talk.filter(|said| said.kind == UtteranceKind::Request).peekable();
-    requests.peek().is_some() && requests.all(|request| cues::is_greeting(&request.text))
+    requests.peek().is_some()
+        && requests.all(|request| cues::is_greeting(&request.text) || cues::is_handover_word(&request.text))
 }
 
 fn edited(material: &Material<'_>) -> bool {
@@ -101,6 +102,7 @@ mod tests {
     #[test]
     fn a_greeting_and_its_answer_are_idle() {
         assert!(is_idle(&talk("Good morning", "Good morning. Next is the lexer; shall I go on?"), "", false));
+        assert!(is_idle(&talk("handoff", "Handoff written."), "", false));
         assert!(!is_idle(&talk("yes", "Deployed."), "", false), "the request was handed over before");
     }
 }
