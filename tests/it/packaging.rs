@@ -289,6 +289,12 @@ fn no_address_is_claimed_before_there_is_one() {
         assert!(section.contains(&format!("`{key}`")), "{key} is not in the list");
     }
     assert!(project["project"].get("urls").is_none());
+    for page in files("docs").iter().filter(|page| page.ends_with(".md")).map(String::as_str).chain(["README.md"]) {
+        for registry in ["cargo install agent-handover", "pip install agent-handover-rs", "apt install agent-handover"]
+        {
+            assert!(!text(page).contains(registry), "{page}: `{registry}` needs a registry that has the package");
+        }
+    }
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
     let places: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
     assert!(places.len() > 5, "{places:?}");
