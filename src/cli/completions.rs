@@ -23,7 +23,7 @@ use crate::steps;
 const OFFERED: usize = 50;
 const SHELLS: [&str; 5] = ["bash", "zsh", "fish", "elvish", "powershell"];
 
-/// Print the script with which a shell completes this command line
+/// Print the script that lets your shell complete commands, options, sessions and items
 #[derive(Args)]
 pub(super) struct Completions {
     /// The shell

@@ -14,7 +14,7 @@ pub(super) struct Man {
     /// The command, such as `run` or `history show` [default: the program itself]
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
-    /// Write the pages of all commands into this directory, where `man` finds them as `man1` below MANPATH
+    /// Write the pages of all commands into this directory, such as `man1` below a directory of MANPATH
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     output: Option<PathBuf>,
 }

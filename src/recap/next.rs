@@ -78,8 +78,8 @@ fn of_last_message(transcript: &Transcript) -> Vec<Line> {
     Vec::new()
 }
 
-/// Whether a request is more than a ruling or a question. A correction is about what the agent said, so what it said is next
-/// is in doubt.
+/// Whether a request is more than a ruling or a question. After a correction, the next action that the agent stated is in
+/// doubt.
 fn begins_work(transcript: &Transcript, request: &Utterance) -> bool {
     let is_edited = transcript.work.iter().any(|work| work.turn == request.turn && !work.edited.is_empty());
     let is_question = || {

@@ -102,6 +102,22 @@ hint: nothing was recorded: fix this, then run the handover again
 "#]]
     );
     assert_data_eq!(
+        told("[[step]]\nname = \"t\"\nkind = \"command\"\nrun = \"make test\"\n"),
+        str![[r#"
+error: `run` in a `command` step must be an array of strings, found `"make test"`
+ --> handover.toml:4:7
+  |
+4 | run = "make test"
+  |       ^^^^^^^^^^^
+  |
+  = help: write `run = ["make", "test"]`
+hint: nothing was recorded: fix this, then run the handover again
+
+"#]]
+    );
+    let piped = told("[[step]]\nname = \"t\"\nkind = \"command\"\nrun = \"make | tail\"\n");
+    assert!(!piped.contains("help: write"), "{piped}");
+    assert_data_eq!(
         told("[note]\nsession = 5\n"),
         str![[r#"
 error: `session` in `[note]` must be a string, found `5`

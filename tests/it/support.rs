@@ -441,6 +441,16 @@ pub fn is_installed(program: &str) -> bool {
     on_path(OsStr::new(program)).is_absolute()
 }
 
+/// A program of `examples/` as `cargo test` builds it. If only the test binary was built, the example is built first.
+pub fn example_program(name: &str) -> PathBuf {
+    let example = Path::new(BINARY).with_file_name("examples").join(name);
+    if !example.exists() {
+        let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--example", name]).status().unwrap();
+        assert!(built.success());
+    }
+    example
+}
+
 /// The whole path of a program. With it, a process is started without a copy of this one, which has much memory and many
 /// threads.
 pub fn on_path(program: &OsStr) -> PathBuf {

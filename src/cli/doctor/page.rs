@@ -1,4 +1,4 @@
-//! How `doctor` answers a person: trouble first with its remedy, then what is fine, one line a group.
+//! How `doctor` answers a person: trouble first, each with its remedy, then one line for each group that is fine.
 
 use serde_json::Value;
 
@@ -81,7 +81,7 @@ fn text_of(received: &str) -> String {
     parsed.as_ref().and_then(longest).unwrap_or(received).to_owned()
 }
 
-/// What is fine, one line a group.
+/// What is fine, in one line for each group.
 fn fine(findings: &[Diagnosis], agents: &[ExaminedAgent]) -> Vec<String> {
     let is_absent = |about: &str| {
         agents.iter().any(|examined| examined.state.agent.name == about && examined.standing() == Standing::Absent)

@@ -120,13 +120,16 @@ fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
         labelled("", &format!("and {more} more: `agent-handover memory list open_loop`"));
     }
     ui.answer("");
-    print_sessions(ui, &sources.sessions);
+    print_sessions(ui, &sources.sessions, needs);
     ui.answer("");
     print_health(ui, needs);
 }
 
-fn print_sessions(ui: &mut Ui, sessions: &[Session]) {
+fn print_sessions(ui: &mut Ui, sessions: &[Session], needs: &[Need]) {
     if sessions.is_empty() {
+        if needs.iter().any(|need| matches!(need.kind, "unfinished" | "running")) {
+            return ui.answer("no session is archived yet: its handover is not finished");
+        }
         return ui.answer("no session is on record yet; `agent-handover run \"what it did; next: …\"` hands one over");
     }
     let short = |text: &str| if matches!(text, "" | "unknown") { "-".to_owned() } else { text.to_owned() };
