@@ -20,10 +20,13 @@ impl SessionIds {
 
     /// The shortest beginning of an id that ends with a word and fits no other session.
     pub(super) fn short<'a>(&self, id: &'a str) -> &'a str {
-        let Ok(at) = self.names.binary_search_by(|name| name.as_str().cmp(id)) else { return id };
+        // A file name has no letters outside ASCII: it is compared with other file names, as far as it is the id.
+        let stem = History::archive_stem(id);
+        let Ok(at) = self.names.binary_search(&stem) else { return id };
         let neighbours = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| self.names.get(at));
-        let alike = neighbours.map(|other| alike(id, other)).max().unwrap_or(0);
-        let is_enough = |end: &usize| *end >= SHORTEST && *end > alike;
+        let shared = neighbours.map(|other| alike(&stem, other)).max().unwrap_or(0);
+        let same = alike(&stem, id);
+        let is_enough = |end: &usize| *end >= SHORTEST && *end > shared && *end <= same;
         let end = id.match_indices('-').map(|(at, _)| at).find(is_enough);
         end.map_or(id, |end| &id[..end])
     }
@@ -47,8 +50,11 @@ mod tests {
             "2026-11-15-1800-ship",
             "2026-11-15-1800-ship-it",
             "2026-11-16-0900-tag-it-now",
+            "2026-11-17-0900-日本語のメッセージ",
+            "2026-11-18-0900-日本語のメッセージ",
+            "2026-11-18-0900-中文消息",
         ];
-        let mut names: Vec<String> = ids.map(str::to_owned).to_vec();
+        let mut names: Vec<String> = ids.map(History::archive_stem).to_vec();
         names.sort();
         let all = SessionIds { names };
         assert_eq!(
@@ -60,6 +66,9 @@ mod tests {
                 "2026-11-15-1800-ship",
                 "2026-11-15-1800-ship-it",
                 "2026-11-16-0900",
+                "2026-11-17-0900",
+                "2026-11-18-0900-日本語のメッセージ",
+                "2026-11-18-0900-中文消息",
             ]
         );
         assert_eq!(all.short("not-among-them-at-all"), "not-among-them-at-all");

@@ -10,6 +10,7 @@
 //! | `start` | the way from the arguments to the exit code |
 //! | `wrong_usage` | what is said about a wrong command line |
 //! | `ui` | the only door to the terminal |
+//! | `live` | the line that shows what is going on |
 //! | `render` | errors, for people and as JSON |
 //! | `paint`, `table`, `when`, `ids` | colours, aligned columns, times, short ids |
 //! | `ask`, `passphrase` | the picker, reading a passphrase |
@@ -35,6 +36,7 @@ mod ids;
 mod init;
 mod install;
 mod keygen;
+mod live;
 mod logs;
 mod man;
 #[cfg(feature = "mcp")]
@@ -89,6 +91,7 @@ struct Cli {
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Options of every command")]
 struct Global {
     /// Read this config instead of looking for handover.toml
     #[arg(long, value_name = "FILE", global = true)]

@@ -132,6 +132,37 @@ fn a_session_is_named_in_the_same_way_everywhere() {
 }
 
 #[test]
+fn a_session_in_any_script_has_a_short_id_and_an_agent() {
+    let world = World::new();
+    let create = |goal: &str| {
+        world.run(&["history", "create", "--quiet", "--agent", "codex", "--goal", goal, "--next", "直す"]).expect(0);
+    };
+    create("日本語のエラーメッセージ");
+    let list = world.run(&["history", "list", "--agent", "codex"]).expect(0).stdout;
+    assert!(list.ends_with("  2026-11-15-1004\n"), "{list}");
+    assert!(world.run(&["history", "show", "2026-11-15-1004"]).expect(0).stdout.contains("日本語"));
+}
+
+#[test]
+fn a_handover_is_named_in_the_same_way_by_status_and_logs() {
+    let world = World::new();
+    let step = |name: &str| format!("[[step]]\nname = \"{name}\"\nkind = \"command\"\nshell = \"echo {name}\"\n\n");
+    world.write("handover.toml", step("tests") + &step("build"));
+    world.run(&["run", "--quiet", "--note", "n"]).expect(0);
+    let id = world.run(&["check", "--json"]).expect(2).json()["run"].as_str().unwrap().to_owned();
+    let end = &id[id.len() - 8..];
+    for name in [id.as_str(), end, &end.to_lowercase(), "latest"] {
+        assert!(world.run(&["status", name]).expect(0).stdout.contains(&format!("run: {end} ")), "{name}");
+        // The steps are in the order of the plan.
+        assert_eq!(world.run(&["logs", name]).expect(0).stdout, "== tests\ntests\n== build\nbuild\n", "{name}");
+    }
+    assert_eq!(world.run(&["status", "--run", end]).expect(0).stdout, world.run(&["status", end]).expect(0).stdout);
+    world.run(&["status", end, "--run", end]).expect(64);
+    let unknown = world.run(&["logs", "zz"]).expect(1).stderr;
+    assert!(unknown.starts_with("error: no handover on record begins or ends with `zz`\n"), "{unknown}");
+}
+
+#[test]
 fn logs_print_what_commands_printed_without_secrets() {
     let world = World::new();
     let token = ["ghp", "_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();

@@ -1,5 +1,7 @@
 //! What the home view shows, for people and as JSON.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::super::Context;
@@ -111,8 +113,10 @@ fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
     if let Some(next) = &sources.next {
         labelled("next", &next.shown());
     }
-    let is_next = |open: &&Text| sources.next.as_ref().is_some_and(|next| next.text == open.text);
-    let open_loops: Vec<&Text> = sources.open_loops.iter().filter(|open| !is_next(open)).collect();
+    // The same words in other letters say nothing new.
+    let mut said: HashSet<String> = sources.next.iter().map(|next| next.text.trim().to_lowercase()).collect();
+    let is_new = |open: &&Text| said.insert(open.text.trim().to_lowercase());
+    let open_loops: Vec<&Text> = sources.open_loops.iter().filter(is_new).collect();
     for (number, open) in open_loops.iter().take(LOOPS).enumerate() {
         labelled(if number == 0 { "open" } else { "" }, &open.shown());
     }
