@@ -57,6 +57,8 @@ pub(super) struct Voice {
 
 /// How long work takes before it gets a bar.
 const BEFORE_BAR: Duration = Duration::from_millis(500);
+/// Where a line begins that has no room below the text before it.
+const NEAR: usize = 4;
 /// How much of a log is looked at for its last line.
 const LAST_BYTES: u64 = 2048;
 
@@ -264,9 +266,16 @@ impl Ui {
             StepMark::Failed => (Role::Bad, "✗"),
         };
         let lead = format!(" {name}  ");
-        let indent = sign.width() + lead.width();
-        let room = stderr_width().map(|width| width.saturating_sub(indent));
-        let mut parts = table::wrap(rest, room).into_iter();
+        let mut indent = sign.width() + lead.width();
+        let width = stderr_width();
+        let room = |indent: usize| width.map(|width| width.saturating_sub(indent));
+        let mut parts = table::wrap(rest, room(indent));
+        if parts.iter().any(|part| room(indent).is_some_and(|room| part.width() > room)) {
+            // A long path has a line of its own, with as much room as there is.
+            parts = table::wrap_after(indent, NEAR, rest, width);
+            indent = NEAR;
+        }
+        let mut parts = parts.into_iter();
         let first = parts.next().unwrap_or_default();
         self.stderr_line(&Line::of(role, sign).plain(lead).and(Role::Quiet, first));
         for part in parts {
