@@ -1,5 +1,7 @@
 //! What a shell and `man` get: completions, manual pages, examples, the schema, and words that are not commands.
 
+use std::path::Path;
+
 use super::support::*;
 
 /// What a shell is offered behind these words.
@@ -28,7 +30,14 @@ fn a_shell_is_offered_commands_options_sessions_items_runs_and_steps() {
     let item = item.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     assert!(offered(&world, &["memory", "done", ""]).contains(&item));
     let run = world.run(&["status", "--json"]).expect(0).json()["run"]["id"].as_str().unwrap().to_owned();
-    assert!(offered(&world, &["logs", ""]).contains(&run));
+    // As lists show it.
+    let short = &run[run.len() - 8..];
+    for words in [&["logs", ""][..], &["status", ""], &["run", "--abandon", ""]] {
+        assert!(offered(&world, words).contains(short), "{words:?}");
+    }
+    assert!(offered(&world, &["memory", "add", "op"]).contains("open_loop"));
+    world.run(&["history", "create", "--goal", "日本語", "--next", "直す", "--quiet"]).expect(0);
+    assert!(offered(&world, &["history", "show", ""]).lines().any(|id| id.starts_with("2026-11-15-1004")));
     assert!(offered(&world, &["logs", &run, ""]).contains("note"));
     assert!(offered(&world, &["install", "cl"]).contains("claude-code"));
 }
@@ -60,6 +69,23 @@ fn completions_are_printed_for_each_shell_and_refused_for_others() {
         assert!(script.contains("AGENT_HANDOVER_COMPLETE"), "{shell}: {script}");
     }
     world.run(&["completions", "tcsh"]).expect(64);
+}
+
+/// zsh takes the file as a function, and the first call of that function must complete, too.
+#[test]
+fn the_first_tab_in_zsh_completes() {
+    if !is_installed("zsh") {
+        return skip("no zsh");
+    }
+    let world = World::new();
+    let script = world.run(&["completions", "zsh"]).expect(0).stdout;
+    world.write("functions/_agent-handover", script);
+    let first = "compdef() { :; }; _describe() { print -l -- ${(P)3}; }; fpath=($PWD/functions $fpath)
+        autoload -Uz _agent-handover; words=(agent-handover stat); CURRENT=2; _agent-handover";
+    let path = format!("{}:{}", Path::new(BINARY).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut zsh = world.clean("zsh");
+    let offered = finish(zsh.args(["-f", "-c", first]).env("PATH", path)).expect(0).stdout;
+    assert!(offered.starts_with("status:"), "{offered}");
 }
 
 #[test]

@@ -244,6 +244,24 @@ fn a_command_group_alone_prints_its_help_and_nothing_else() {
     assert!(own.contains("--help") && !own.contains("--utc") && of_all.contains("--utc"), "{help}");
 }
 
+#[test]
+fn why_a_step_failed_is_printed_once() {
+    let world = World::with_git();
+    let step =
+        |rest: &str| format!("[[step]]\nname = \"tests\"\nkind = \"command\"\nrun = [\"no-such-program\"]\n{rest}\n");
+    for (rest, code) in [("", 1), ("on_failure = \"continue\"", 0)] {
+        world.write("handover.toml", step(rest));
+        let told = world.run(&["run", "--restart", "--note", "n"]).expect(code).stderr;
+        assert_eq!(told.matches("cannot start `no-such-program`").count(), 1, "{told}");
+        assert_eq!(told.matches("✗ tests  ").count(), 1, "{told}");
+    }
+    // Each attempt is reported when it fails, and why the last one did with the error.
+    world.write("handover.toml", step("retries = 1"));
+    let told = world.run(&["run", "--restart", "--note", "n"]).expect(1).stderr;
+    assert_eq!(told.matches("✗ tests  ").count(), 2, "{told}");
+    assert_eq!(told.matches("cannot start `no-such-program`").count(), 2, "{told}");
+}
+
 /// Every other command is refused while handovers are paused.
 #[test]
 fn the_home_view_names_the_end_of_a_pause_before_what_the_pause_refuses() {
