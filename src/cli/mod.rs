@@ -80,12 +80,12 @@ use ui::Color;
 #[derive(Parser)]
 #[command(name = "agent-handover", version, infer_long_args = true, help_template = groups::template())]
 struct Cli {
-    #[command(flatten)]
-    global: Global,
     /// Print the home view, which is shown without a command, as one JSON document
     // An id of its own: clap copies the value of `history --json`, a global option, to every argument with the same id.
     #[arg(long = "json", id = "home-json")]
     json: bool,
+    #[command(flatten)]
+    global: Global,
     #[command(subcommand)]
     command: Option<Command>,
 }

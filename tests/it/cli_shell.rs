@@ -92,7 +92,8 @@ fn the_first_tab_in_zsh_completes() {
 fn every_command_has_a_manual_page_with_its_examples() {
     let world = World::new();
     let page = world.run(&["man", "history", "show"]).expect(0).stdout;
-    assert!(page.contains("agent\\-handover history show latest"), "{page}");
+    assert!(page.contains("\n.SH EXAMPLES\n.nf\n\\&agent\\-handover history show latest\n"), "{page}");
+    assert!(!page.contains("EXTRA"), "{page}");
     assert!(world.run(&["man"]).expect(0).stdout.contains("agent\\-handover \\- Lets a coding agent"));
     assert!(world.run(&["man", "nosuch"]).expect(64).stderr.contains("there is no command `nosuch`"));
     world.run(&["man", "--output", "pages"]).expect(0);
