@@ -433,6 +433,26 @@ hint: nothing was recorded: fix this, then run the handover again
 }
 
 #[test]
+fn a_bracket_that_is_not_closed_is_one_error() {
+    assert_data_eq!(
+        told(
+            "step = [\n  { name = \"a\", kind = \"note\"\n  { name = \"b\", kind = \"note\" },\n]\n[backend]\ntype = \"null\"\n"
+        ),
+        str![[r#"
+error: this `{` is not closed
+ --> handover.toml:2:3
+  |
+2 |   { name = "a", kind = "note"
+  |   ^
+  |
+  = help: write `}` where it ends
+hint: nothing was recorded: fix this, then run the handover again
+
+"#]]
+    );
+}
+
+#[test]
 fn bad_toml_is_reported_with_its_place() {
     assert_data_eq!(
         told("[handover\ntag = \"x\"\n"),

@@ -125,6 +125,31 @@ fn text_that_came_along_is_marked_and_harmless() {
 }
 
 #[test]
+fn a_clone_of_a_project_that_publishes_names_pull_and_what_came_along() {
+    let world = World::with_git();
+    world.write("handover.toml", "[backend]\ntype = \"git\"\n");
+    let screen = world.run(&[]).expect(0).stdout;
+    assert!(screen.contains("`agent-handover pull` brings what other machines published"), "{screen}");
+    world.write(
+        STATE,
+        "<!-- section name=open_loop -->\n## Open loops\n\n- error spans\n- Error spans\n- docs\n<!-- /section -->\n",
+    );
+    let home = world.run(&[]).expect(0);
+    let loops = "open  [came along] error spans\n      [came along] docs\n";
+    assert!(home.stdout.starts_with(loops), "the same words once: {}", home.stdout);
+    assert!(home.stderr.contains("`agent-handover allow --memory`"), "{}", home.stderr);
+}
+
+#[test]
+fn what_a_note_says_is_next_is_the_next_action() {
+    for next in ["push it", "tests", "spans"] {
+        let world = World::with_git();
+        world.run(&["run", "--quiet", &format!("parser done; next: {next}")]).expect(0);
+        assert!(world.run(&[]).expect(0).stdout.starts_with(&format!("next  {next}\n")), "{next}");
+    }
+}
+
+#[test]
 fn help_works_as_a_command_and_shows_groups() {
     let world = World::new();
     let help = world.run(&["help"]).expect(0).stdout;

@@ -23,6 +23,12 @@ pub(super) enum Filled {
     },
 }
 
+impl Filled {
+    pub(super) fn is_said(&self) -> bool {
+        matches!(self, Filled::Words { .. })
+    }
+}
+
 /// The form, filled with what the session is known to have done.
 pub(super) fn form(known: Option<&Handoff>) -> String {
     let next: String =
