@@ -52,6 +52,8 @@ pub(super) struct Publisher<'a> {
     pub(super) delivered_before: String,
     /// The time that all git processes of this delivery share.
     pub(super) budget: Rc<Budget>,
+    /// This delivery pushed to the branch of this machine.
+    pub(super) is_aside: bool,
     /// When rounds and waits for locks end.
     deadline: Instant,
     pub(super) notices: Vec<String>,
@@ -133,6 +135,7 @@ impl<'a> Publisher<'a> {
             was_own: ledger.is_own && !ledger.synced.is_empty(),
             delivered_before: ledger.delivered.clone(),
             is_own: false,
+            is_aside: false,
             ledger,
             budget,
             deadline: Instant::now() + timeout,
