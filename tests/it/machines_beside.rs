@@ -168,22 +168,61 @@ fn branches_of_strangers_beside_the_shared_one_hide_none_of_a_machine() {
         b.git(&["push", "--quiet", "origin", &format!("HEAD:refs/heads/{BRANCH}-machines/{name}")]);
     }
     b.git(&["rm", "--quiet", "--cached", "build.sh"]);
+    // Code on top of what we published, in place of it.
+    let identity = ["-c", "user.name=b", "-c", "user.email=b@localhost"];
+    let commit = b.git(&[&identity[..], &["commit-tree", "HEAD^{tree}", "-p", BRANCH, "-m", "x"]].concat());
+    b.git(&["push", "--quiet", "origin", &format!("{}:refs/heads/{BRANCH}-machines/1", commit.trim())]);
     say_beside(&team, b, "of b", "fedcba9876543210");
     c.run(&["pull"]).expect(0);
     assert_eq!(count(&notes(c), "of b"), 1);
     assert!(!c.exists("build.sh"));
-    // Eight of twelve are looked at, and then the other four.
+    // Eight of thirteen are looked at, and then the other five.
     for note in ["one", "two"] {
         a.run(&["run", "--note", note]).expect(0);
     }
     assert_eq!(count(&notes_on_branch(&team), "of b"), 1);
-    assert_eq!(beside(&team).len(), names.len(), "what is not of a machine is not removed");
+    assert_eq!(beside(&team).len(), names.len() + 1, "what is not of a machine is not removed");
     assert!(!team.git(&["ls-tree", "-r", "--name-only", BRANCH]).contains("build.sh"));
     let path = a.stand_in_for_git(
         "for word; do case $word in fetch) echo fetch >> \"$HOME/calls\";; esac; done; exec \"$GIT\" \"$@\"",
     );
     finish(a.command(&["run", "--note", "three"]).env("PATH", path)).expect(0);
     assert!(!a.home().join("calls").exists(), "what cannot be merged is fetched again and again");
+}
+
+/// Two projects in one repository share the branch. Only the machines of a project know how to merge what it says.
+#[test]
+fn what_another_project_in_the_repository_pushed_beside_the_branch_is_left_to_it() {
+    let team = Team::of(3);
+    let projects = ["x", "x", "y"];
+    for (machine, project) in team.machines.iter().zip(projects) {
+        machine.write(&format!("{project}/handover.toml"), machine.read("handover.toml"));
+        std::fs::remove_file(machine.path("handover.toml")).unwrap();
+    }
+    let run = |number: usize, arguments: &[&str]| {
+        let machine = &team.machines[number];
+        finish(machine.command(arguments).current_dir(machine.path(projects[number])))
+    };
+    let say = |number: usize, note: &str| run(number, &["run", "--note", note, "--current-state", note]).expect(0);
+    say(0, "first of x");
+    run(1, &["pull"]).expect(0);
+    say(2, "first of y");
+    // Both machines of x change the same files.
+    run(0, &["run", "--no-push", "--note", "slow", "--current-state", "slow"]).expect(0);
+    say(1, "fast");
+    let refspec = format!("{BRANCH}:refs/heads/{BRANCH}-machines/0123456789abcdef");
+    team.machines[0].git(&["push", "--quiet", "origin", &refspec]);
+    run(2, &["pull"]).expect(0);
+    say(2, "second of y");
+    assert_eq!(beside(&team).len(), 1);
+    run(1, &["push"]).expect(0).stderr_ignored("it tells what came along");
+    assert_eq!(beside(&team), [""; 0]);
+    let notes = team.file(&format!("x/{NOTES}"));
+    for note in ["first of x", "slow", "fast"] {
+        assert_eq!(count(&notes, note), 1, "{note}: {notes}");
+    }
+    say(2, "third of y");
+    assert_eq!(team.file(&format!("x/{NOTES}")), notes);
 }
 
 /// A hook of the remote moves the shared branch before each push to it, so that another machine is always faster.

@@ -20,7 +20,9 @@ use crate::git::{self, FailureKind, Other};
 /// How many branches are fetched in one go.
 const FETCHED_AT_ONCE: usize = 32;
 /// How many commits are remembered that cannot be merged.
-const MAX_REMEMBERED: usize = 1_000;
+const MAX_REMEMBERED: usize = 20_000;
+/// How much of each commit's id is remembered.
+const REMEMBERED: usize = 16;
 /// One of so many deliveries asks a remote again to remove branches that it did not let go.
 const ASKED_AGAIN: u16 = 16;
 
@@ -62,12 +64,14 @@ impl Publisher<'_> {
     /// Those of these branches that `commit` does not contain and that may be merged, each commit once.
     pub(super) fn not_merged_yet(&self, asides: &[Other], commit: &str) -> Result<Vec<Other>> {
         let contained = self.contained(asides, commit)?;
-        let mut seen: HashSet<&str> = self.ledger.not_merged.iter().map(String::as_str).collect();
-        Ok(asides
-            .iter()
-            .filter(|aside| !contained.contains(&aside.commit) && seen.insert(&aside.commit))
-            .cloned()
-            .collect())
+        let refused: HashSet<&str> = self.ledger.not_merged.iter().map(String::as_str).collect();
+        let mut seen = HashSet::new();
+        let is_wanted = |aside: &&Other| {
+            !contained.contains(&aside.commit)
+                && !refused.contains(remembered(&aside.commit))
+                && seen.insert(aside.commit.clone())
+        };
+        Ok(asides.iter().filter(is_wanted).cloned().collect())
     }
 
     fn contained(&self, asides: &[Other], commit: &str) -> Result<HashSet<String>> {
@@ -89,8 +93,7 @@ impl Publisher<'_> {
                 if self.is_late() {
                     return Ok(commit);
                 }
-                // What others put there may be anything.
-                if !self.is_without_code(&found)? {
+                if !self.is_of_this_project(&found, &commit)? {
                     self.remember_not_merged(&found);
                     continue;
                 }
@@ -107,7 +110,16 @@ impl Publisher<'_> {
         Ok(commit)
     }
 
-    /// Fetches branches of single machines. Returns the commits of those that are still there.
+    /// Whether a commit adds nothing to the shared branch but changes of our files. Others may be of anybody, or of another project
+    /// in this repository, whose machines know how to merge them.
+    fn is_of_this_project(&self, commit: &str, here: &str) -> Result<bool> {
+        let shared = self.git().commit_of(&self.fetched_ref())?;
+        let changed = self.git().paths_changed_since(shared.as_deref().unwrap_or(here), commit)?;
+        Ok(changed.iter().all(|path| self.is_published(path)))
+    }
+
+    /// Fetches branches of single machines, and the shared one with them, so that it has all that they are based on. Returns
+    /// the commits of those that are still there.
     fn fetch_asides(&mut self, asides: &[Other]) -> Result<Vec<String>> {
         if self.is_late() {
             return Ok(Vec::new());
@@ -119,8 +131,9 @@ impl Publisher<'_> {
             .enumerate()
             .map(|(number, aside)| (format!("{}{}", self.asides(), aside.name), into(number)))
             .collect();
+        let shared = (self.branch().to_owned(), self.fetched_ref());
         let mut there: Vec<bool> = vec![true; asides.len()];
-        if !self.git().fetch_all(self.remote(), &all).or_else(only_of_content)? {
+        if !self.git().fetch_all(self.remote(), &[&all[..], &[shared]].concat()).or_else(only_of_content)? {
             // One of them is gone, or holds what git does not take. The others are fetched without it.
             for (number, one) in all.iter().enumerate() {
                 self.stop_if_pressed()?;
@@ -148,7 +161,7 @@ impl Publisher<'_> {
         if known.len() >= MAX_REMEMBERED {
             known.remove(0);
         }
-        known.push(commit.to_owned());
+        known.push(remembered(commit).to_owned());
     }
 
     /// Removes those branches of single machines whose commits the shared branch has, which is at `commit` on the remote. That
@@ -222,6 +235,11 @@ fn only_of_content(failure: git::Failure) -> git::Result<bool> {
         FailureKind::Other | FailureKind::Damaged | FailureKind::DamagedThere => Ok(false),
         _ => Err(failure),
     }
+}
+
+/// The part of a commit's id that is remembered.
+fn remembered(commit: &str) -> &str {
+    commit.get(..REMEMBERED).unwrap_or(commit)
 }
 
 fn shuffle<T>(list: &mut [T]) {
