@@ -614,6 +614,33 @@ fn a_directory_in_place_of_a_file_is_reported_and_changes_nothing() {
 }
 
 #[test]
+fn a_link_in_place_of_a_directory_removes_nothing_that_was_in_it() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["run", "--note", "one"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    // Somebody edits the branch itself.
+    let by_hand = a.home().join("by-hand");
+    a.git(&["clone", "--quiet", "--branch", BRANCH, team.path().to_str().unwrap(), by_hand.to_str().unwrap()]);
+    std::fs::remove_dir_all(by_hand.join("memory/layer1")).unwrap();
+    std::os::unix::fs::symlink("/etc", by_hand.join("memory/layer1")).unwrap();
+    let here = ["-C", by_hand.to_str().unwrap(), "-c", "user.name=o", "-c", "user.email=o@o"];
+    a.git(&[&here[..], &["add", "--all"]].concat());
+    a.git(&[&here[..], &["commit", "--quiet", "-m", "odd"]].concat());
+    a.git(&[&here[..], &["push", "--quiet"]].concat());
+    let output = a.run(&["pull"]).expect(5);
+    let told = "`memory/layer1` is a file on one machine and a directory on another; it stays as it is";
+    assert_eq!(output.stderr.matches("is a file on one machine").count(), 1, "{}", output.stderr);
+    assert!(output.stderr.contains(told), "{}", output.stderr);
+    a.run(&["run", "--note", "two"]).expect(0);
+    b.run(&["run", "--note", "three"]).expect(0).stderr_ignored("it tells what came along");
+    for note in ["one", "two", "three"] {
+        assert!(team.file(NOTES).contains(&format!("\n{note}\n")), "{note}: {}", team.file(NOTES));
+        assert!(b.read(NOTES).contains(&format!("\n{note}\n")), "{note}: {}", b.read(NOTES));
+    }
+}
+
+#[test]
 fn a_ruling_that_one_machine_revokes_is_revoked_on_all() {
     let team = Team::of(3);
     let [one, two, three] = [&team.machines[0], &team.machines[1], &team.machines[2]];
