@@ -30,6 +30,14 @@ fn an_ambiguous_value_is_refused_with_its_line_and_how_to_quote_it() {
 }
 
 #[test]
+fn a_mapping_without_pairs_is_written_as_nothing() {
+    let document = Handoff::parse("---\nfiles:\n- {}\none: {}\nboth:\n- {}\n- {a: b}\n---\n").unwrap();
+    let written = document.render();
+    assert_eq!(written, "---\nfiles: []\none: []\nboth:\n  - a: \"b\"\n---\n");
+    assert_eq!(Handoff::parse(&written).unwrap().render(), written);
+}
+
+#[test]
 fn a_key_that_cannot_be_written_again_is_refused_with_its_line() {
     // Each is read by one of the two readers only, so no archive with it could be opened.
     for (fields, line) in [
@@ -84,7 +92,8 @@ proptest! {
         }
         if let Ok(document) = Handoff::parse(&format!("---\n{yaml}\n---\n")) {
             let _ = check(&document);
-            document.render();
+            let written = document.render();
+            prop_assert_eq!(Handoff::parse(&written).map(|again| again.render()), Ok(written));
         }
     }
 }
