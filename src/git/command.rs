@@ -298,19 +298,30 @@ impl Git {
 
     /// The whole answer of a git that must succeed, at most `max` bytes long.
     pub(super) fn must<A: AsRef<OsStr>>(&self, arguments: &[A], input: Option<&[u8]>, max: u64) -> Result<Vec<u8>> {
-        let answer = self.ask_with_input(arguments, input, max)?;
-        if !answer.succeeded {
-            let verb = verb_of(arguments);
-            let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
-            let said = if said.is_empty() { "it printed nothing; it may have been killed".to_owned() } else { said };
-            return Err(Failure::of_git(format!("`git {verb}` failed"), &said));
-        }
+        let answer = self.must_or_be_cut(arguments, input, max)?;
         if !answer.whole {
             let error = Error::failed("git printed more than this program reads")
                 .hint("the branch holds a file of a gigabyte or more, or very many: remove what does not belong there");
             return Err(Failure::of_answer(error));
         }
         Ok(answer.stdout)
+    }
+
+    /// Like `must`, but an answer that is too long is cut.
+    pub(super) fn must_or_be_cut<A: AsRef<OsStr>>(
+        &self,
+        arguments: &[A],
+        input: Option<&[u8]>,
+        max: u64,
+    ) -> Result<Captured> {
+        let answer = self.ask_with_input(arguments, input, max)?;
+        if answer.succeeded {
+            return Ok(answer);
+        }
+        let verb = verb_of(arguments);
+        let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+        let said = if said.is_empty() { "it printed nothing; it may have been killed".to_owned() } else { said };
+        Err(Failure::of_git(format!("`git {verb}` failed"), &said))
     }
 
     /// The object id that a git that must succeed answers with.

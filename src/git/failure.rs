@@ -109,9 +109,15 @@ const SIGNS: &[(FailureKind, &[&str])] = &[
         ],
     ),
     (FailureKind::ForeignOwner, &["dubious ownership"]),
-    (FailureKind::DiskFull, &["No space left on device", "Disk quota exceeded", "disk quota exceeded"]),
+    (
+        FailureKind::DiskFull,
+        &["No space left on device", "Disk quota exceeded", "disk quota exceeded", "couldn't write '"],
+    ),
     (FailureKind::Protected, &["protected branch", "GH006", "GH013", "not allowed to push", "Protected branch"]),
-    (FailureKind::HookDeclined, &["hook declined", "pre-receive hook", "remote rejected] (hook", "push declined"]),
+    (
+        FailureKind::HookDeclined,
+        &["hook declined", "pre-receive hook", "remote rejected] (hook", "push declined", "aborted by hook"],
+    ),
     (FailureKind::Locked, &[".lock': File exists", "Unable to create", "unable to lock"]),
     (FailureKind::NameTaken, &["; cannot create"]),
     (FailureKind::CheckedOutThere, &["refusing to update checked out branch", "branch is currently checked out"]),
@@ -379,6 +385,13 @@ mod tests {
             ),
             ("fatal: Unable to create '/x/.git/index.lock': File exists.", FailureKind::Locked),
             ("error: file write error: No space left on device", FailureKind::DiskFull),
+            // A file that was opened could not be filled.
+            ("error: cannot update ref 'refs/x/b': couldn't write '/r/.git/refs/x/b.lock'", FailureKind::DiskFull),
+            (
+                "fatal: ref updates aborted by hook\nsend-pack: unexpected disconnect while reading sideband packet\n\
+                 fatal: the remote end hung up unexpectedly",
+                FailureKind::HookDeclined,
+            ),
             ("fatal: not a git repository (or any of the parent directories): .git", FailureKind::NotARepository),
             ("error: gpg failed to sign the data", FailureKind::Signing),
             ("fatal: no email was given and auto-detection is disabled", FailureKind::NoIdentity),

@@ -282,6 +282,15 @@ impl Git {
         Ok(commits.collect())
     }
 
+    /// The paths that the commits changed which `new` has and `old` has not. Of a merge, those that differ from all its parents.
+    pub(crate) fn paths_changed_since(&self, old: &str, new: &str) -> Result<Vec<PathBuf>> {
+        let fixed = ["log", "--no-show-signature", "--no-color", "-z", "--name-only", "--no-renames", "--no-ext-diff"];
+        let order = ["--diff-merges=combined", "--format=", new, "--not", old, "--"];
+        let answer = self.must(&[&fixed[..], &order].concat(), None, MAX_BLOBS)?;
+        let names = answer.split(|byte| matches!(byte, 0 | b'\n')).filter(|name| !name.is_empty());
+        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+    }
+
     /// When the last commit that changed a file was made, looking back from `commit`.
     pub(crate) fn time_of(&self, commit: &str, path: &Path) -> Result<Option<SystemTime>> {
         let arguments: [&OsStr; 6] = ["log", "-1", "--no-show-signature", "--format=%ct", commit, "--"].map(OsStr::new);

@@ -1,5 +1,6 @@
 //! Questions about the local repository. They change nothing and reach no network.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,6 +10,9 @@ use super::{Failure, Git, Result, head, top_level};
 
 /// How long the question may take whether a directory is tracked. A session start waits for it.
 const PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// More than the ids of all commits that a branch has.
+const MAX_IDS: u64 = 256 << 20;
 
 /// The commit that is checked out.
 #[derive(Debug)]
@@ -64,6 +68,25 @@ impl Git {
             return Ok(true);
         }
         Ok(self.ask(&["merge-base", "--is-ancestor", old, new])?.succeeded)
+    }
+
+    /// Those of these commits that `new` contains.
+    pub(crate) fn contained(&self, commits: &[&str], new: &str) -> Result<HashSet<String>> {
+        let lines = |ids: &[&str]| ids.iter().map(|id| format!("{id}\n")).collect::<String>();
+        // What is not here is not worth fetching for this question.
+        let git = self.clone().with_env("GIT_NO_LAZY_FETCH", "1");
+        let known = git.must(&["cat-file", "--batch-check"], Some(lines(commits).as_bytes()), MAX_IDS)?;
+        let known = String::from_utf8_lossy(&known).into_owned();
+        let is_commit = |line: &&str| line.split(' ').nth(1) == Some("commit");
+        let known: Vec<&str> = known.lines().filter(is_commit).filter_map(|line| line.split(' ').next()).collect();
+        if known.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let input = format!("{}^{new}\n", lines(&known));
+        let beyond = git.must(&["rev-list", "--stdin"], Some(input.as_bytes()), MAX_IDS)?;
+        let beyond = String::from_utf8_lossy(&beyond).into_owned();
+        let beyond: HashSet<&str> = beyond.lines().collect();
+        Ok(known.into_iter().filter(|id| !beyond.contains(id)).map(str::to_owned).collect())
     }
 
     /// Commits after `base` up to `head`, newest first, at most `max`.

@@ -7,7 +7,6 @@ use std::rc::Rc;
 use super::budget::WaitsFor;
 use super::failure::{Failure, is_missing_branch, names_damage};
 use super::{Git, Result, is_object_id};
-use crate::error::Error;
 
 /// The git that receives a push in a repository on this machine. It reads the settings of that repository, not ours, and
 /// by default it does not sync the objects that it writes.
@@ -16,7 +15,8 @@ const RECEIVE_DURABLY: &str = "--receive-pack=git -c core.fsync=objects,referenc
 /// More than the names of all branches have that machines push beside the shared one.
 const MAX_REFS: u64 = 16 << 20;
 
-/// A branch that was fetched beside another.
+/// A branch of a remote that is listed beside another.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Other {
     /// Its name, below the directory that was asked for.
     pub name: String,
@@ -29,58 +29,63 @@ pub(super) type KnownRemotes = Rc<RefCell<Vec<(String, Vec<PathBuf>)>>>;
 impl Git {
     /// The commit that the branch is at on the remote. `None` if the remote has no such branch.
     pub(crate) fn remote_tip(&self, remote: &str, branch: &str) -> Result<Option<String>> {
-        let name = format!("refs/heads/{branch}");
-        let git = self.waiting_for(WaitsFor::Remote);
-        let answer =
-            git.must(&["ls-remote", "--refs", "--", remote, &name], None, 1 << 20).map_err(Failure::at_remote)?;
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        let of = |line: &str| {
-            let (id, found) = line.split_once('\t')?;
-            (found == name && is_object_id(id)).then(|| id.to_owned())
+        Ok(self.remote_refs(remote, &[&format!("refs/heads/{branch}")])?.into_iter().next().map(|(_, id)| id))
+    }
+
+    /// The commit that the branch is at on the remote, and the branches below `directory`. Of very many branches, some are
+    /// left out.
+    pub(crate) fn remote_tips(
+        &self,
+        remote: &str,
+        branch: &str,
+        directory: &str,
+    ) -> Result<(Option<String>, Vec<Other>)> {
+        let (name, below) = (format!("refs/heads/{branch}"), format!("refs/heads/{directory}"));
+        let refs = self.remote_refs(remote, &[&name, &format!("{below}*")])?;
+        let tip = refs.iter().find(|(found, _)| *found == name).map(|(_, id)| id.clone());
+        let other = |(found, commit): (String, String)| {
+            let name = found.strip_prefix(&below)?.to_owned();
+            Some(Other { name, commit })
         };
-        Ok(text.lines().find_map(of))
+        Ok((tip, refs.into_iter().filter_map(other).collect()))
+    }
+
+    /// The refs of the remote that are named or, where a pattern ends in `*`, begin like this, with their objects.
+    fn remote_refs(&self, remote: &str, patterns: &[&str]) -> Result<Vec<(String, String)>> {
+        let git = self.waiting_for(WaitsFor::Remote);
+        let arguments = [&["ls-remote", "--refs", "--", remote], patterns].concat();
+        let answer = git.must_or_be_cut(&arguments, None, MAX_REFS).map_err(Failure::at_remote)?;
+        // git also lists names that end like a pattern.
+        let fits = |name: &str| {
+            patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+                Some(start) => name.starts_with(start),
+                None => name == *pattern,
+            })
+        };
+        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+        let whole = if answer.whole { &text } else { text.rsplit_once('\n').map_or("", |(whole, _)| whole) };
+        let refs = whole.lines().filter_map(|line| line.split_once('\t'));
+        let fitting = refs.filter(|(id, name)| is_object_id(id) && fits(name));
+        Ok(fitting.map(|(id, name)| (name.to_owned(), id.to_owned())).collect())
     }
 
     /// Fetches a branch into a ref of ours and returns its commit. `None` if the remote has no such branch.
     pub(crate) fn fetch(&self, remote: &str, branch: &str, into: &str) -> Result<Option<String>> {
-        if !self.fetch_refs(remote, &[format!("+refs/heads/{branch}:{into}")], &[])? {
+        if !self.fetch_refs(remote, &[format!("+refs/heads/{branch}:{into}")])? {
             return Ok(None);
         }
         self.id(&["rev-parse", "--verify", "--quiet", into], None).map(Some)
     }
 
-    /// Fetches a branch into a ref of ours, and all branches below `directory` into refs below another, in one go. Returns the
-    /// commit of the branch, and the rest of the name and the commit of each of the others. `None` if the remote has no such
-    /// branch.
-    pub(crate) fn fetch_with_others(
-        &self,
-        remote: &str,
-        (branch, into): (&str, &str),
-        (directory, others_into): (&str, &str),
-    ) -> Result<Option<(String, Vec<Other>)>> {
-        let refspecs = [format!("+refs/heads/{branch}:{into}"), format!("+refs/heads/{directory}*:{others_into}*")];
-        // Branches that are gone there must not count as news here.
-        if !self.fetch_refs(remote, &refspecs, &["--prune"])? {
-            return Ok(None);
-        }
-        let format = "--format=%(objectname) %(refname)";
-        let answer = self.must(&["for-each-ref", format, into, others_into], None, MAX_REFS)?;
-        let text = String::from_utf8_lossy(&answer).into_owned();
-        let mut lines = text.lines().filter_map(|line| line.split_once(' ')).filter(|(id, _)| is_object_id(id));
-        let commit = lines.clone().find(|(_, name)| *name == into).map(|(id, _)| id.to_owned());
-        let other = |(id, name): (&str, &str)| {
-            let name = name.strip_prefix(others_into)?.to_owned();
-            Some(Other { name, commit: id.to_owned() })
-        };
-        let others = lines.by_ref().filter_map(other).collect();
-        match commit {
-            Some(commit) => Ok(Some((commit, others))),
-            None => Err(Failure::of_answer(Error::failed("git fetched a branch and does not have it"))),
-        }
+    /// Fetches branches, each into a ref of ours. `false` if the remote no longer has one of them.
+    pub(crate) fn fetch_all(&self, remote: &str, branches: &[(String, String)]) -> Result<bool> {
+        let refspecs: Vec<String> =
+            branches.iter().map(|(branch, into)| format!("+refs/heads/{branch}:{into}")).collect();
+        self.fetch_refs(remote, &refspecs)
     }
 
     /// `false` if the remote does not have a branch that a refspec names.
-    fn fetch_refs(&self, remote: &str, refspecs: &[String], options: &[&str]) -> Result<bool> {
+    fn fetch_refs(&self, remote: &str, refspecs: &[String]) -> Result<bool> {
         let mut arguments = vec![
             "fetch",
             "--quiet",
@@ -89,9 +94,9 @@ impl Git {
             "--no-auto-maintenance",
             "--no-filter",
             "--refmap=",
+            "--",
+            remote,
         ];
-        arguments.extend(options);
-        arguments.extend(["--", remote]);
         arguments.extend(refspecs.iter().map(String::as_str));
         let git = self.waiting_for(WaitsFor::Remote);
         let answer = git.ask_with_input(&arguments, None, 1 << 20).map_err(Failure::at_remote)?;

@@ -15,11 +15,56 @@ pub(super) fn read_fields(text: &str) -> Result<Vec<Field>, SyntaxError> {
     if subset::is_as_we_write(text) {
         return subset::read(text);
     }
-    match (subset::read(text), yaml::read(text)) {
+    let fields = match (subset::read(text), yaml::read(text)) {
         (Err(error), Err(_)) => Err(error),
         (Ok(fields), Err(_)) | (Err(_), Ok(fields)) => Ok(fields),
         (Ok(as_subset), Ok(as_yaml)) => reconcile(&as_subset, as_yaml),
+    }?;
+    refuse_odd_keys(&fields)?;
+    Ok(fields)
+}
+
+/// Fails if a key cannot be written so that it is read again: an archive with it could not be opened.
+fn refuse_odd_keys(fields: &[Field]) -> Result<(), SyntaxError> {
+    for field in fields {
+        let of_items = match &field.value {
+            Value::List(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let pairs = of_items.iter().filter_map(|item| if let Value::Map(pairs) = item { Some(pairs) } else { None });
+        let odd_in_item = pairs.flatten().map(|(key, _)| key).find(|key| !is_read_again_in_item(key));
+        if let Some(key) = odd_in_item.or(Some(&field.key).filter(|key| !is_read_again(key))) {
+            let message = format!("the key {} cannot be kept: use letters, digits and `_` in it", repr(key));
+            return Err(SyntaxError::at(field.line, message));
+        }
     }
+    Ok(())
+}
+
+fn is_identifier(key: &str) -> bool {
+    key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Whether the subset and YAML both read this key where it is written as it is.
+fn is_read_again(key: &str) -> bool {
+    if is_identifier(key) {
+        return true;
+    }
+    let written = format!("{key}: \"x\"\n");
+    let is_alone = |fields: Result<Vec<Field>, SyntaxError>| {
+        fields.is_ok_and(|fields| matches!(&fields[..], [one] if one.key == *key && one.value == Value::from("x")))
+    };
+    is_alone(subset::read(&written)) && is_alone(yaml::read(&written))
+}
+
+/// Whether the subset and YAML both read this key in an item, too.
+fn is_read_again_in_item(key: &str) -> bool {
+    if is_identifier(key) {
+        return true;
+    }
+    let item = Value::List(vec![Value::Map(vec![(key.to_owned(), Value::from("x"))])]);
+    let fields = yaml::read(&subset::write([("list", &item)]));
+    is_read_again(key) && fields.is_ok_and(|fields| matches!(&fields[..], [one] if one.value == item))
 }
 
 /// Reads fields in the subset, and as YAML if that fails: for files that Session Glue writes as well.

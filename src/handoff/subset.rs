@@ -210,18 +210,22 @@ pub(super) fn write<'a>(fields: impl IntoIterator<Item = (&'a str, &'a Value)>) 
 fn write_field(text: &mut String, key: &str, value: &Value) {
     match value {
         Value::Text(value) => push(text, &[key, ": ", &quote(key, value), "\n"]),
-        Value::List(items) if items.is_empty() => push(text, &[key, ": []\n"]),
-        Value::List(items) => {
-            push(text, &[key, ":\n"]);
-            for item in items {
-                write_item(text, item);
-            }
-        }
+        Value::List(items) => write_list(text, key, items),
         // The subset cannot write a mapping here, so it becomes a list with one item.
-        Value::Map(_) => {
-            push(text, &[key, ":\n"]);
-            write_item(text, value);
-        }
+        Value::Map(_) => write_list(text, key, std::slice::from_ref(value)),
+    }
+}
+
+fn write_list(text: &mut String, key: &str, items: &[Value]) {
+    // The subset cannot write a mapping without pairs, which says nothing.
+    let says_something = |item: &&Value| !matches!(item, Value::Map(pairs) if pairs.is_empty());
+    let mut items = items.iter().filter(says_something).peekable();
+    if items.peek().is_none() {
+        return push(text, &[key, ": []\n"]);
+    }
+    push(text, &[key, ":\n"]);
+    for item in items {
+        write_item(text, item);
     }
 }
 

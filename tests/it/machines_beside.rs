@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::prepared::{Passes, Prepared};
 use super::shared_branch::{BRANCH, Team, program};
 use super::support::*;
 
@@ -65,16 +66,15 @@ fn a_machine_that_always_loses_pushes_beside_the_branch_and_everybody_gets_it() 
     a.run(&["pull"]).expect(0);
     a.run(&["pull"]).expect(0);
     assert_eq!(count(&notes(a), "of the slow one"), 1);
-    // A machine that has never heard of it publishes, and loses once. So it fetches, merges, and removes.
+    // The next publish of any machine brings it to the shared branch, and removes the other one.
     a.run(&["run", "--note", "second"]).expect(0);
-    let output = run_losing(b, &faster_machine(&team, pushes(b).len()), "third");
-    output.expect(0);
     assert_eq!(beside(&team), [""; 0]);
+    b.run(&["run", "--note", "third"]).expect(0);
     let all = notes_on_branch(&team);
     for note in ["first", "of the slow one", "second", "third"] {
         assert_eq!(count(&all, note), 1, "{note}: {all}");
     }
-    // A second time the same name is used again.
+    // A second time the same name is used again. Here the next publish is of a machine that did not pull.
     run_losing(b, &faster_machine(&team, usize::MAX >> 1), "slow again").expect(0);
     a.run(&["run", "--note", "fourth"]).expect(0);
     assert_eq!(beside(&team), [""; 0]);
@@ -116,6 +116,205 @@ fn a_branch_beside_the_shared_one_that_holds_code_is_not_merged_and_not_removed(
     assert_eq!(count(&notes(a), "second"), 1);
     assert_eq!(beside(&team).len(), 1);
     assert!(!team.git(&["ls-tree", "-r", "--name-only", BRANCH]).contains("build.sh"));
+}
+
+/// Puts what a machine has to say beside the branch.
+fn say_beside(team: &Team, machine: &World, note: &str, name: &str) {
+    machine.run(&["run", "--no-push", "--note", note]).expect(0);
+    machine.git(&["push", "--quiet", "origin", &format!("{BRANCH}:refs/heads/{BRANCH}-machines/{name}")]);
+    assert!(beside(team).iter().any(|found| found.ends_with(name)));
+}
+
+/// A machine that is never too slow fetches nothing, and yet the words of the others do not stay beside the branch for ever.
+#[test]
+fn a_publish_that_wins_at_once_merges_and_removes_what_is_beside_the_branch() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["run", "--note", "first"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    say_beside(&team, b, "of b", "0123456789abcdef");
+    a.run(&["run", "--note", "of a"]).expect(0);
+    assert_eq!(beside(&team), [""; 0]);
+    let all = notes_on_branch(&team);
+    for note in ["first", "of a", "of b"] {
+        assert_eq!(count(&all, note), 1, "{note}: {all}");
+    }
+    // Whoever has pulled has nothing to merge, and removes it all the same: another machine, and the one that made it.
+    for (machine, name) in [(a, "0123456789abcdef"), (b, "fedcba9876543210")] {
+        b.run(&["pull"]).expect(0);
+        say_beside(&team, b, name, name);
+        machine.run(&["pull"]).expect(0);
+        assert_eq!(beside(&team).len(), 1);
+        machine.run(&["push"]).expect(0);
+        assert_eq!(beside(&team), [""; 0], "{name}");
+        assert_eq!(count(&notes_on_branch(&team), name), 1);
+    }
+}
+
+/// Whoever may push can put any number of branches there, which hide none of a machine and are looked at once.
+#[test]
+fn branches_of_strangers_beside_the_shared_one_hide_none_of_a_machine() {
+    let team = Team::of(3);
+    let (a, b, c) = (&team.machines[0], &team.machines[1], &team.machines[2]);
+    a.run(&["run", "--note", "first"]).expect(0);
+    for machine in [b, c] {
+        machine.run(&["pull"]).expect(0);
+    }
+    b.write("build.sh", "make\n");
+    b.git(&["add", "build.sh"]);
+    let names = ["0", "00", "000", "HEAD", "a/b/c", "refs/heads/main", "-x", "--force", "+x", "é", "a'b$(touch)`x`"];
+    for name in names {
+        b.git(&["-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "--quiet", "--allow-empty", "-m", name]);
+        b.git(&["push", "--quiet", "origin", &format!("HEAD:refs/heads/{BRANCH}-machines/{name}")]);
+    }
+    b.git(&["rm", "--quiet", "--cached", "build.sh"]);
+    // Code on top of what we published, in place of it.
+    let identity = ["-c", "user.name=b", "-c", "user.email=b@localhost"];
+    let commit = b.git(&[&identity[..], &["commit-tree", "HEAD^{tree}", "-p", BRANCH, "-m", "x"]].concat());
+    b.git(&["push", "--quiet", "origin", &format!("{}:refs/heads/{BRANCH}-machines/1", commit.trim())]);
+    say_beside(&team, b, "of b", "fedcba9876543210");
+    c.run(&["pull"]).expect(0);
+    assert_eq!(count(&notes(c), "of b"), 1);
+    assert!(!c.exists("build.sh"));
+    // Eight of thirteen are looked at, and then the other five.
+    for note in ["one", "two"] {
+        a.run(&["run", "--note", note]).expect(0);
+    }
+    assert_eq!(count(&notes_on_branch(&team), "of b"), 1);
+    assert_eq!(beside(&team).len(), names.len() + 1, "what is not of a machine is not removed");
+    assert!(!team.git(&["ls-tree", "-r", "--name-only", BRANCH]).contains("build.sh"));
+    let path = a.stand_in_for_git(
+        "for word; do case $word in fetch) echo fetch >> \"$HOME/calls\";; esac; done; exec \"$GIT\" \"$@\"",
+    );
+    finish(a.command(&["run", "--note", "three"]).env("PATH", path)).expect(0);
+    assert!(!a.home().join("calls").exists(), "what cannot be merged is fetched again and again");
+}
+
+/// Two projects in one repository share the branch. Only the machines of a project know how to merge what it says.
+#[test]
+fn what_another_project_in_the_repository_pushed_beside_the_branch_is_left_to_it() {
+    let team = Team::of(3);
+    let projects = ["x", "x", "y"];
+    for (machine, project) in team.machines.iter().zip(projects) {
+        machine.write(&format!("{project}/handover.toml"), machine.read("handover.toml"));
+        std::fs::remove_file(machine.path("handover.toml")).unwrap();
+    }
+    let run = |number: usize, arguments: &[&str]| {
+        let machine = &team.machines[number];
+        finish(machine.command(arguments).current_dir(machine.path(projects[number])))
+    };
+    let say = |number: usize, note: &str| run(number, &["run", "--note", note, "--current-state", note]).expect(0);
+    say(0, "first of x");
+    run(1, &["pull"]).expect(0);
+    say(2, "first of y");
+    // Both machines of x change the same files.
+    run(0, &["run", "--no-push", "--note", "slow", "--current-state", "slow"]).expect(0);
+    say(1, "fast");
+    let refspec = format!("{BRANCH}:refs/heads/{BRANCH}-machines/0123456789abcdef");
+    team.machines[0].git(&["push", "--quiet", "origin", &refspec]);
+    run(2, &["pull"]).expect(0);
+    say(2, "second of y");
+    assert_eq!(beside(&team).len(), 1);
+    run(1, &["push"]).expect(0).stderr_ignored("it tells what came along");
+    assert_eq!(beside(&team), [""; 0]);
+    let notes = team.file(&format!("x/{NOTES}"));
+    for note in ["first of x", "slow", "fast"] {
+        assert_eq!(count(&notes, note), 1, "{note}: {notes}");
+    }
+    say(2, "third of y");
+    assert_eq!(team.file(&format!("x/{NOTES}")), notes);
+}
+
+/// A hook of the remote moves the shared branch before each push to it, so that another machine is always faster.
+fn let_another_win(team: &Team, wins: bool) {
+    let hook = team.path().join("hooks/update");
+    if !wins {
+        return std::fs::remove_file(hook).unwrap();
+    }
+    let script = format!(
+        "#!/bin/sh\ncase $1 in refs/heads/{BRANCH})\nold=$(git rev-parse {BRANCH}) || exit 0\n\
+         export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x\n\
+         new=$(git commit-tree $old^{{tree}} -p $old -m faster) && git update-ref refs/heads/{BRANCH} $new\nesac\n"
+    );
+    std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    std::fs::write(&hook, script).unwrap();
+    std::fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// Everybody publishes and pulls, and has every note once. No branch of a single machine is left.
+fn come_to_rest(team: &Team, expected: &[&str], case: &str) {
+    for machine in team.machines.iter().chain(&team.machines) {
+        machine.run(&["push"]).expect(0).stderr_ignored("it may tell what came along");
+    }
+    assert_eq!(beside(team), [""; 0], "{case}");
+    let all = notes_on_branch(team);
+    for machine in &team.machines {
+        machine.run(&["pull"]).expect(0).stderr_ignored("it may tell what came along");
+        assert_eq!(machine.strays(), [""; 0], "{case}");
+        assert_eq!(notes(machine), all, "{case}");
+        machine.run(&["history", "validate", "--sessions"]).expect(0);
+        assert_eq!(machine.run(&["check"]).code, 2, "{case}");
+    }
+    for note in expected {
+        assert_eq!(count(&all, note), 1, "{case}: {note}");
+    }
+}
+
+/// The remote always lets another machine win, so the words go to a branch of the machine. Wherever the process dies, the next
+/// command delivers them, and the other machine merges and removes that branch.
+#[test]
+fn killed_anywhere_while_it_pushes_beside_the_branch_nothing_is_lost_or_doubled() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["run", "--note", "first"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    let_another_win(&team, true);
+    let prepared = Prepared::with(b, &[a.place(), team.path().parent().unwrap()]);
+    let run = ["run", "--note", "of b"];
+    let passes = Passes::points(b, &mut b.command(&run));
+    for (point, ordinary) in [("process.ended", 20), ("fs.replaced", 12)] {
+        assert!(passes.at(point, 1).next().is_some(), "{point} is never passed");
+        for nth in passes.at(point, stride(ordinary)) {
+            prepared.again();
+            let case = format!("{point}:{nth}");
+            finish(b.command(&run).env("AGENT_HANDOVER_TEST_FAULT", format!("{case}=kill"))).expect(KILLED);
+            let again = if b.run(&["check"]).code == 1 { &["run", "--resume"][..] } else { &run };
+            b.run(again).expect(0);
+            assert_eq!(beside(&team).len(), 1, "{case}");
+            let_another_win(&team, false);
+            a.run(&["run", "--note", "of a"]).expect(0);
+            assert_eq!(beside(&team), [""; 0], "{case}");
+            come_to_rest(&team, &["first", "of a", "of b"], &case);
+        }
+    }
+}
+
+/// What is beside the branch is merged by a publish and by a pull, which die anywhere meanwhile.
+#[test]
+fn killed_anywhere_while_it_merges_what_is_beside_the_branch_nothing_is_lost_or_doubled() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["run", "--note", "first"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    say_beside(&team, b, "of b", "0123456789abcdef");
+    let prepared = Prepared::with(a, &[b.place(), team.path().parent().unwrap()]);
+    for (command, ordinary) in [(&["run", "--note", "of a"][..], 16), (&["pull"], 10)] {
+        let passes = Passes::points(prepared.again(), &mut a.command(command));
+        for (point, ordinary) in [("process.ended", ordinary), ("fs.replaced", ordinary)] {
+            for nth in passes.at(point, stride(ordinary)) {
+                prepared.again();
+                let case = format!("{command:?}, {point}:{nth}");
+                finish(a.command(command).env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill")))
+                    .expect(KILLED);
+                let again =
+                    if a.run(&["check"]).code == 1 { &["run", "--resume"][..] } else { &["run", "--note", "of a"] };
+                if command[0] == "pull" || !notes(a).contains("of a") || again[1] == "--resume" {
+                    a.run(again).expect(0);
+                }
+                come_to_rest(&team, &["first", "of a", "of b"], &case);
+            }
+        }
+    }
 }
 
 /// Real machines that publish at the same moment, over a connection that takes three and a half round trips before the remote

@@ -103,6 +103,10 @@ fn everybody_at_once(size: usize, handovers: usize) {
             });
         }
     });
+    // What the slowest said may still be beside the branch.
+    for _ in 0..size {
+        team.machines[0].run(&["push"]).expect(0).stderr_ignored("it tells what came along");
+    }
     let all = size * handovers;
     let sessions = team.git(&["ls-tree", "--name-only", BRANCH, ".agent-history/sessions/"]).lines().count();
     assert_eq!(sessions, all);
@@ -126,12 +130,13 @@ fn everybody_at_once(size: usize, handovers: usize) {
         assert_eq!(machine.strays(), [""; 0]);
         assert_same(machine, &team.machines[0]);
     }
-    // No machine has anything left to push.
-    let tip = team.git(&["rev-parse", BRANCH]);
+    // No machine has anything left to say, though some may have merged the same commits as others.
+    let tree = || team.git(&["rev-parse", &format!("{BRANCH}^{{tree}}")]);
+    let before = tree();
     for machine in &team.machines {
         machine.run(&["push"]).expect(0);
     }
-    assert_eq!(team.git(&["rev-parse", BRANCH]), tip);
+    assert_eq!(tree(), before);
 }
 
 /// With ids of its own and the real clock, as on a machine of its own.
@@ -606,6 +611,33 @@ fn a_directory_in_place_of_a_file_is_reported_and_changes_nothing() {
     assert_eq!(a.read("memory/fine.md"), "fine");
     a.run(&["run", "--note", "two"]).expect(0);
     assert_eq!(team.file(STATE), a.read(STATE));
+}
+
+#[test]
+fn a_link_in_place_of_a_directory_removes_nothing_that_was_in_it() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["run", "--note", "one"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    // Somebody edits the branch itself.
+    let by_hand = a.home().join("by-hand");
+    a.git(&["clone", "--quiet", "--branch", BRANCH, team.path().to_str().unwrap(), by_hand.to_str().unwrap()]);
+    std::fs::remove_dir_all(by_hand.join("memory/layer1")).unwrap();
+    std::os::unix::fs::symlink("/etc", by_hand.join("memory/layer1")).unwrap();
+    let here = ["-C", by_hand.to_str().unwrap(), "-c", "user.name=o", "-c", "user.email=o@o"];
+    a.git(&[&here[..], &["add", "--all"]].concat());
+    a.git(&[&here[..], &["commit", "--quiet", "-m", "odd"]].concat());
+    a.git(&[&here[..], &["push", "--quiet"]].concat());
+    let output = a.run(&["pull"]).expect(5);
+    let told = "`memory/layer1` is a file on one machine and a directory on another; it stays as it is";
+    assert_eq!(output.stderr.matches("is a file on one machine").count(), 1, "{}", output.stderr);
+    assert!(output.stderr.contains(told), "{}", output.stderr);
+    a.run(&["run", "--note", "two"]).expect(0);
+    b.run(&["run", "--note", "three"]).expect(0).stderr_ignored("it tells what came along");
+    for note in ["one", "two", "three"] {
+        assert!(team.file(NOTES).contains(&format!("\n{note}\n")), "{note}: {}", team.file(NOTES));
+        assert!(b.read(NOTES).contains(&format!("\n{note}\n")), "{note}: {}", b.read(NOTES));
+    }
 }
 
 #[test]

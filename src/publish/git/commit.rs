@@ -226,6 +226,8 @@ impl Publisher<'_> {
         }
         let there =
             there.map(str::to_owned).or_else(|| Some(self.ledger.delivered.clone()).filter(|id| !id.is_empty()));
+        // A ledger that was lost must not blame what others published long ago on this push.
+        let there = if there.is_none() { self.last_known()? } else { there };
         self.refuse_secrets_in(&self.git().objects_to_send(commit, there.as_deref())?)?;
         commit.clone_into(&mut self.ledger.searched);
         Ok(())

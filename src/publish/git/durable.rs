@@ -32,7 +32,7 @@ impl Publisher<'_> {
         if self.ledger.unsynced {
             directories.extend(stores(&self.common_dir));
         }
-        if self.delivery.destination.push && self.ledger.delivered != self.delivered_before {
+        if self.delivery.destination.push && (self.is_aside || self.ledger.delivered != self.delivered_before) {
             for remote in self.git().local_remotes(self.remote())? {
                 directories.extend(stores(&remote));
             }

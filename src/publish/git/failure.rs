@@ -76,12 +76,19 @@ impl Halted {
     }
 }
 
+/// What to do about a failure of which nothing is known but git's words.
+const HINT: &str = "everything is kept in the files here; fix what git complains about, then `agent-handover push` or `agent-handover pull` tries again";
+
 /// One sentence with its hint, and git's own words.
 pub(super) fn explain(failure: git::Failure, destination: &Destination) -> Error {
     let kind = failure.kind;
     let error = failure.into_error();
     let Some((sentence, hint)) = sentence_and_hint(kind) else {
-        return if kind == FailureKind::Interrupted { error } else { without_secrets(&error) };
+        return match kind {
+            FailureKind::Interrupted => error,
+            _ if error.hints().is_empty() => without_secrets(&error).hint(HINT),
+            _ => without_secrets(&error),
+        };
     };
     let fill = |text: &str| text.replace("{remote}", &destination.remote).replace("{branch}", &destination.branch);
     let explained = Error::failed(fill(sentence));
@@ -246,6 +253,7 @@ mod tests {
     fn words_that_nobody_knows_are_reported_as_they_are() {
         let error = explain_words("fatal: something else");
         assert_eq!(error.one_line(), "`git push` failed: fatal: something else");
+        assert_eq!(error.hints(), [HINT]);
     }
 
     #[test]

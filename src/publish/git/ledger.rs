@@ -37,6 +37,11 @@ pub(crate) struct Ledger {
     pub indexed: String,
     /// The last part of the name of this machine's own branch on the remote. Empty if it never needed one.
     pub aside: String,
+    /// The beginnings of commits that others put beside the branch and that are not merged here, because they change more than
+    /// our files or cannot be fetched.
+    pub not_merged: Vec<String>,
+    /// The digest of the branches of machines that are merged and that the remote does not let go. Empty if there are none.
+    pub not_removed: String,
     /// Contradictions between two machines that the last delivery met.
     pub conflicts: Vec<String>,
     /// Why a delivery is still due. Empty if none is.

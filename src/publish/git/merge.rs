@@ -133,17 +133,30 @@ impl Publisher<'_> {
             .copied()
             .filter(|directory| !directory.as_os_str().is_empty() && is_file(anchor.about(directory)))
             .collect();
+        // Whoever puts a file in the place of a directory does not remove on purpose what was in it.
+        let kept_there: HashSet<&Path> = differences
+            .iter()
+            .filter(|found| found.new.is_some())
+            .flat_map(|found| found.path.ancestors().skip(1))
+            .collect();
+        let replaced: HashSet<&Path> = differences
+            .iter()
+            .map(|found| found.path.as_path())
+            .filter(|path| directories.contains(path) && !kept_there.contains(path) && anchor.is_directory(path))
+            .collect();
+        let is_replaced = |found: &Difference| found.path.ancestors().skip(1).any(|above| replaced.contains(above));
         let fits = |found: &&Difference| {
             !anchor.is_directory(&found.path)
                 && !directories.contains(found.path.as_path())
                 && !found.path.ancestors().skip(1).any(|above| blocked.contains(above))
+                && !is_replaced(found)
         };
         let (fitting, clashing): (Vec<&Difference>, Vec<&Difference>) = differences.iter().partition(fits);
         let conflict = |clash: &Difference| {
             let path = clash.path.display();
             format!("`{path}` is a file on one machine and a directory on another; it stays as it is")
         };
-        (fitting, clashing.into_iter().map(conflict).collect())
+        (fitting, clashing.into_iter().filter(|clash| !is_replaced(clash)).map(conflict).collect())
     }
 
     /// Reads both sides of each difference, in one git process.

@@ -6,12 +6,12 @@ use std::time::Instant;
 use super::failure::Result;
 use super::publisher::{BranchKind, Publisher, short};
 use super::race::{Move, Race};
-use super::remote::{Pushed, There, chance};
+use super::remote::{Pushed, chance};
 use crate::base::text;
 use crate::error::Error;
-use crate::git::Tip;
+use crate::git::{Other, Tip};
 
-/// How many branches of single machines a publish merges. More would make its own race longer than it can win.
+/// How many branches of single machines a publish merges, so that it does not take much longer than others.
 pub(super) const MERGED_AT_ONCE: usize = 8;
 
 impl Publisher<'_> {
@@ -32,16 +32,16 @@ impl Publisher<'_> {
                 Err(failure) => self.remember_if_unreachable(&failure),
             }
         }
-        let (start, mut there) = (Instant::now(), There { commit: theirs, asides: Vec::new() });
+        let start = Instant::now();
         let mut race = Race::until(self.time_left(), true);
         loop {
-            let commit = self.commit_on_top(&mut tip, &mut there)?;
+            let commit = self.commit_on_top(&mut tip, theirs.as_deref())?;
             if !self.delivery.destination.push {
                 return Ok(format!("committed {} on `{}`; not pushed", short(&commit), self.branch()));
             }
-            let why = match self.push_own(&commit, there.commit.as_deref())? {
-                Pushed::Arrived => {
-                    self.remove_merged(&there.asides);
+            let why = match self.push_own(&commit, theirs.as_deref())? {
+                Pushed::Arrived(asides) => {
+                    self.fold(&commit, &asides);
                     return Ok(format!("{} is on {}/{}", short(&commit), self.remote(), self.branch()));
                 }
                 // A lock that stays is one that a killed git left.
@@ -59,24 +59,24 @@ impl Publisher<'_> {
                 Move::Retry(wait) => self.wait(wait)?,
                 Move::PushAside | Move::Fail => return Err(why),
             }
-            there = self.fetch_own()?;
+            theirs = self.fetch_own()?;
             tip = self.tip()?;
         }
     }
 
     /// Merges what other machines wrote into the files here, and commits them on top of it.
-    fn commit_on_top(&mut self, tip: &mut Option<Tip>, there: &mut There) -> Result<String> {
+    fn commit_on_top(&mut self, tip: &mut Option<Tip>, theirs: Option<&str>) -> Result<String> {
         loop {
             self.stop_if_pressed()?;
-            if let Some(theirs) = &there.commit {
+            if let Some(theirs) = theirs {
                 self.absorb(theirs)?;
             }
             if let Some(tip) = tip.as_ref().filter(|tip| tip.commit != self.ledger.synced) {
                 self.absorb(&tip.commit.clone())?;
             }
             self.settle_files()?;
-            if let Some(commit) = self.commit(tip.as_ref(), there.commit.as_deref())? {
-                return Ok(self.merge_asides(commit, &mut there.asides, MERGED_AT_ONCE)?.0);
+            if let Some(commit) = self.commit(tip.as_ref(), theirs)? {
+                return Ok(commit);
             }
             // Another process moved the branch here.
             *tip = self.tip()?;
@@ -91,8 +91,8 @@ impl Publisher<'_> {
                 .hint("use `git pull`; only a branch of its own is merged here")
                 .into());
         }
-        let There { commit, mut asides } = self.fetch_own()?;
-        let Some(theirs) = commit else {
+        let (theirs, asides) = self.fetch_own_and_list()?;
+        let Some(theirs) = theirs else {
             if !self.ledger.delivered.is_empty() {
                 let gone = format!("{} has no branch `{}` any more", self.remote(), self.branch());
                 let error = Error::failed(gone).hint("`agent-handover push` creates it again from the files here");
@@ -111,16 +111,24 @@ impl Publisher<'_> {
         if !self.bring_branch_to(&theirs, tip.as_ref())? {
             return Err(Error::failed("another process moved the branch meanwhile").hint("pull again").into());
         }
-        let all = asides.len();
-        if all > 0 {
-            let tip = self.tip()?.map_or_else(|| theirs.clone(), |tip| tip.commit);
-            let (_, left) = self.merge_asides(tip, &mut asides, all)?;
-            if left > 0 {
-                let machines = text::count(left, "machine");
-                self.notices.push(format!("what {machines} pushed beside the branch is not here yet: pull again"));
-            }
-        }
+        self.pull_asides(&theirs, &asides)?;
         Ok(format!("{} of {}/{} is here", short(&theirs), self.remote(), self.branch()))
+    }
+
+    /// Merges what machines pushed beside the branch, which is at `theirs` on the remote.
+    fn pull_asides(&mut self, theirs: &str, asides: &[Other]) -> Result<()> {
+        if asides.is_empty() {
+            return Ok(());
+        }
+        let commit = self.tip()?.map_or_else(|| theirs.to_owned(), |tip| tip.commit);
+        let wanted = self.not_merged_yet(asides, &commit)?;
+        let commit = self.merge_asides(&commit, &wanted, wanted.len())?;
+        let left = self.not_merged_yet(&wanted, &commit)?.len();
+        if left > 0 {
+            let machines = text::count(left, "machine");
+            self.notices.push(format!("what {machines} pushed beside the branch is not here yet: pull again"));
+        }
+        Ok(())
     }
 
     /// Makes the branch here contain `theirs`: forward if it is behind, by a merge commit if both have moved. `false` if

@@ -52,6 +52,8 @@ pub(super) struct Publisher<'a> {
     pub(super) delivered_before: String,
     /// The time that all git processes of this delivery share.
     pub(super) budget: Rc<Budget>,
+    /// This delivery pushed to the branch of this machine.
+    pub(super) is_aside: bool,
     /// When rounds and waits for locks end.
     deadline: Instant,
     pub(super) notices: Vec<String>,
@@ -133,6 +135,7 @@ impl<'a> Publisher<'a> {
             was_own: ledger.is_own && !ledger.synced.is_empty(),
             delivered_before: ledger.delivered.clone(),
             is_own: false,
+            is_aside: false,
             ledger,
             budget,
             deadline: Instant::now() + timeout,
@@ -339,13 +342,27 @@ fn remove_damaged_index(anchor: &Anchor, index: &Path) -> error::Result<()> {
 /// The id of the tree without files, which git knows without storing it.
 pub(super) fn empty_tree(common_dir: &Path) -> String {
     let config = fs::read_within(&common_dir.join("config"), MAX_CONFIG).unwrap_or_default();
-    let config = String::from_utf8_lossy(&config).to_lowercase();
-    let is_sha256 = config.lines().any(|line| line.contains("objectformat") && line.contains("sha256"));
+    let is_sha256 = names_objects_by_sha256(&String::from_utf8_lossy(&config));
     let (sha1, sha256) = (
         "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
         "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
     );
     if is_sha256 { sha256.to_owned() } else { sha1.to_owned() }
+}
+
+/// Whether a repository with this configuration names its objects by SHA-256. Other sections have a key that is called
+/// alike, for new repositories.
+fn names_objects_by_sha256(config: &str) -> bool {
+    let mut section = String::new();
+    config.lines().map(str::trim).any(|line| {
+        let mut line = line.to_lowercase();
+        if let Some((head, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
+            section = head.trim().to_owned();
+            line = rest.trim().to_owned();
+        }
+        let value = line.split_once('=').filter(|(key, _)| section == "extensions" && key.trim() == "objectformat");
+        value.is_some_and(|(_, value)| value.trim().trim_matches('"').starts_with("sha256"))
+    })
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
@@ -379,4 +396,19 @@ fn published_paths(delivery: &Delivery<'_>, repository: &Path, top: &Path) -> er
         paths.push(below.to_path_buf());
     }
     Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_extension_says_how_objects_are_named() {
+        assert!(names_objects_by_sha256("[core]\n\tbare = false\n[extensions]\n\tobjectFormat = sha256\n"));
+        assert!(names_objects_by_sha256("[Extensions] ObjectFormat = \"sha256\" ; why\n"));
+        assert!(!names_objects_by_sha256(
+            "[extensions]\n\trefStorage = reftable\n[init]\n\tdefaultObjectFormat = sha256\n"
+        ));
+        assert!(!names_objects_by_sha256("[init]\n\tobjectFormat = sha256\n[extensions]\n\tobjectFormat = sha1\n"));
+    }
 }

@@ -2,28 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use super::aside::Aside;
 use super::failure::{Halted, Result, explain};
 use super::publisher::Publisher;
 use crate::base::text;
 use crate::error::Error;
-use crate::git::{self, FailureKind};
+use crate::git::{self, FailureKind, Other};
 
 /// How a push ended that may be tried again.
 pub(super) enum Pushed {
-    /// The remote confirmed that it has the commit.
-    Arrived,
+    /// The remote confirmed that it has the commit. It also has these branches of single machines beside the shared one.
+    Arrived(Vec<Other>),
     /// The commit is not on the branch there, and another round may get it there.
     NotYet(Halted),
-}
-
-/// What the remote has, as far as it is known here.
-#[derive(Default)]
-pub(super) struct There {
-    /// The commit of the shared branch. `None` if there is no such branch.
-    pub(super) commit: Option<String>,
-    /// The branches of single machines beside it.
-    pub(super) asides: Vec<Aside>,
 }
 
 impl Publisher<'_> {
@@ -48,10 +38,26 @@ impl Publisher<'_> {
         self.git().fetch(self.remote(), self.branch(), &self.fetched_ref())
     }
 
-    /// Fetches our own branch, and what machines pushed beside it. Refuses code on it, and notes for the user what somebody
-    /// did to it.
-    pub(super) fn fetch_own(&mut self) -> Result<There> {
-        let (found, asides) = self.fetch_with_asides()?;
+    /// Fetches our own branch and returns its commit. Refuses code on it, and notes for the user what somebody did to it.
+    pub(super) fn fetch_own(&mut self) -> Result<Option<String>> {
+        let found = self.fetch_branch()?;
+        self.look_at(found)
+    }
+
+    /// Like `fetch_own`. Also returns the branches of single machines that the remote has beside the shared one. Fetches nothing
+    /// if nothing is new.
+    pub(super) fn fetch_own_and_list(&mut self) -> Result<(Option<String>, Vec<Other>)> {
+        let (tip, asides) = self.git().remote_tips(self.remote(), self.branch(), &self.asides())?;
+        let found = match tip {
+            Some(tip) if self.git().commit_of(&self.fetched_ref())?.as_ref() == Some(&tip) => Some(tip),
+            Some(_) => self.fetch_branch()?,
+            None => None,
+        };
+        Ok((self.look_at(found)?, asides))
+    }
+
+    /// Refuses code on our own branch, which is at `found` on the remote, and notes for the user what somebody did to it.
+    fn look_at(&mut self, found: Option<String>) -> Result<Option<String>> {
         if let Some(found) = &found
             && !self.is_without_code(found)?
         {
@@ -61,12 +67,12 @@ impl Publisher<'_> {
         let delivered = self.ledger.delivered.clone();
         if !delivered.is_empty() {
             match &found {
-                None => self.notices.push(format!(
+                None => self.note(format!(
                     "{} had lost the branch `{}`; the files here were not changed",
                     self.remote(),
                     self.branch()
                 )),
-                Some(found) if !self.git().is_ancestor(&delivered, found)? => self.notices.push(format!(
+                Some(found) if !self.git().is_ancestor(&delivered, found)? => self.note(format!(
                     "`{}` on {} was moved by force; the files here were not changed",
                     self.branch(),
                     self.remote()
@@ -74,7 +80,7 @@ impl Publisher<'_> {
                 Some(_) => {}
             }
         }
-        Ok(There { commit: found, asides })
+        Ok(found)
     }
 
     /// Pushes a commit to our own branch and asks whether it arrived. `theirs` is what the remote is known to have.
@@ -89,8 +95,8 @@ impl Publisher<'_> {
             }
             Err(failure) => return Err(failure.into()),
         }
-        if self.has_arrived(commit)? {
-            return Ok(Pushed::Arrived);
+        if let Some(asides) = self.has_arrived(commit)? {
+            return Ok(Pushed::Arrived(asides));
         }
         let missing = Error::failed(format!("{} does not have what was pushed to it", self.remote()))
             .hint("its push address may be another repository than the one it is read from");
@@ -103,10 +109,9 @@ impl Publisher<'_> {
         let (branch, remote) = (self.branch().to_owned(), self.remote().to_owned());
         match before {
             _ if self.ledger.delivered.is_empty() => {}
-            None => self.notices.push(format!("{remote} had lost the branch `{branch}`; it has it again")),
+            None => self.note(format!("{remote} had lost the branch `{branch}`; it has it again")),
             Some(before) if is_start_of_id(before) && self.has_lost_what_it_had(before)? => {
-                self.notices
-                    .push(format!("`{branch}` on {remote} had been moved back; what was missing was pushed again"));
+                self.note(format!("`{branch}` on {remote} had been moved back; what was missing was pushed again"));
             }
             Some(_) => {}
         }
@@ -119,9 +124,17 @@ impl Publisher<'_> {
         Ok(!delivered.starts_with(before) && !self.git().is_ancestor(delivered, before)?)
     }
 
-    /// Asks the remote whether its branch has the commit, at the tip or below it.
-    pub(super) fn has_arrived(&mut self, commit: &str) -> Result<bool> {
-        let found = self.git().remote_tip(self.remote(), self.branch())?;
+    /// Notes something for the user, once.
+    fn note(&mut self, notice: String) {
+        if !self.notices.contains(&notice) {
+            self.notices.push(notice);
+        }
+    }
+
+    /// Asks the remote whether its branch has the commit, at the tip or below it. Returns the branches of single machines that
+    /// it has beside that branch. `None` if the commit did not arrive.
+    pub(super) fn has_arrived(&mut self, commit: &str) -> Result<Option<Vec<Other>>> {
+        let (found, asides) = self.git().remote_tips(self.remote(), self.branch(), &self.asides())?;
         let arrived = match &found {
             Some(found) if found == commit => true,
             Some(_) => match self.fetch_branch()? {
@@ -130,11 +143,12 @@ impl Publisher<'_> {
             },
             None => false,
         };
-        if arrived {
-            self.delivery.unreachable.remove(&self.top, self.remote());
-            commit.clone_into(&mut self.ledger.delivered);
+        if !arrived {
+            return Ok(None);
         }
-        Ok(arrived)
+        self.delivery.unreachable.remove(&self.top, self.remote());
+        commit.clone_into(&mut self.ledger.delivered);
+        Ok(Some(asides))
     }
 
     /// Remembers what did not answer, a remote or git itself, so that asking it again does not waste time.

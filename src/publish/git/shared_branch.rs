@@ -340,8 +340,8 @@ impl Publisher<'_> {
             }
             pushed => drop(pushed?),
         }
-        if self.has_arrived(commit)? {
-            return Ok(Pushed::Arrived);
+        if let Some(asides) = self.has_arrived(commit)? {
+            return Ok(Pushed::Arrived(asides));
         }
         Err(Error::failed(format!("{} does not have what was pushed", self.remote()))
             .hint("`agent-handover push` tries again")
@@ -364,7 +364,7 @@ impl Publisher<'_> {
 
     fn ended(&self, pushed: Pushed, commit: &str, hint: &str) -> Round {
         match pushed {
-            Pushed::Arrived => Round::Done(format!("{}{hint}", self.arrived(commit))),
+            Pushed::Arrived(_) => Round::Done(format!("{}{hint}", self.arrived(commit))),
             Pushed::NotYet(why) => Round::Again(why),
         }
     }
