@@ -348,8 +348,8 @@ fn has_color(choice: anstream::ColorChoice) -> bool {
 fn last_line(log: &Path) -> String {
     let ends = Anchor::beside(log).read_ends(log, LAST_BYTES).ok().flatten();
     let end = String::from_utf8_lossy(&ends.unwrap_or_default().1).into_owned();
-    let line = end.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    text::one_line(&text::for_terminal(&secrets::clean(line)), 200)
+    let line = text::last_line(&end).unwrap_or_default();
+    text::one_line(&text::for_terminal(&secrets::clean(&line)), 200)
 }
 
 /// The progress of long work.
