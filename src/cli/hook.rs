@@ -22,6 +22,10 @@ impl Hook {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         // A person who types the command sends no payload.
         let given = if std::io::stdin().is_terminal() { Given::default() } else { hook::receive(std::io::stdin()) };
+        if context.ui.can_edit() {
+            context.ui.tell("an agent calls this command and sends an event on standard input");
+            context.ui.hint("`agent-handover doctor --simulate AGENT` shows what the agent receives");
+        }
         let cwd = Some(context.cwd.as_path()).filter(|cwd| !cwd.as_os_str().is_empty());
         let reply = hook::respond(&given, self.agent.as_deref(), cwd);
         context.ui.answer_text(&reply.stdout);

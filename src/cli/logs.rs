@@ -141,7 +141,8 @@ fn print(context: &mut Context<'_>, run: &Run, logs: &[Log]) {
         };
         context.ui.answer(&format!("== {}{attempt}{cut}", log.step));
         for line in log.text.lines() {
-            context.ui.answer_quoted(line);
+            // A colour in the middle of a secret divides it.
+            context.ui.answer_quoted(&secrets::clean(&text::as_left(line)));
         }
     }
 }

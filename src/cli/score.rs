@@ -4,8 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use unicode_width::UnicodeWidthStr;
 
 use super::Context;
+use super::paint::{Line, Role};
 use super::table::Table;
 use crate::base::{fs, text};
 use crate::error::{Category, Error, Result};
@@ -154,12 +156,26 @@ fn what_is_left(scores: &Scores) -> String {
 }
 
 fn print_judgement(context: &mut Context<'_>, judgement: &Judgement) {
-    let mut table = Table::new(&["score", "part", "remark"]);
-    for part in &judgement.parts {
-        let score = part.score.map_or("-".to_owned(), |score| score.to_string());
-        table.push(vec![score, part.title.to_owned(), part.says.clone()]);
+    const SCORE: usize = "score".len();
+    const GAP: &str = "  ";
+    let score = |score: Option<usize>| score.map_or("-".to_owned(), |score| score.to_string());
+    let title = judgement.parts.iter().map(|part| part.title.width()).max().unwrap_or(0);
+    let room = context.ui.width().map(|width| width.saturating_sub(SCORE + title + 2 * GAP.len()));
+    if judgement.parts.iter().all(|part| room.is_none_or(|room| part.says.width() <= room)) {
+        let mut table = Table::new(&["score", "part", "remark"]);
+        for part in &judgement.parts {
+            table.push(vec![score(part.score), part.title.to_owned(), part.says.clone()]);
+        }
+        context.ui.answer_table(&table);
+    } else {
+        // A remark says what to improve, so it is not cut: it stands below its part.
+        for part in &judgement.parts {
+            context.ui.answer_line(&Line::of(Role::Plain, format!("{:<SCORE$}{GAP}{}", score(part.score), part.title)));
+            if !part.says.is_empty() {
+                context.ui.answer_hanging(Role::Quiet, &" ".repeat(SCORE + GAP.len()), &part.says);
+            }
+        }
     }
-    context.ui.answer_table(&table);
     context.ui.answer(&format!("score {} of 100", judgement.score()));
 }
 

@@ -97,6 +97,11 @@ impl Ui {
         Ui { voice: Some(voice), ..self }
     }
 
+    /// Whether the program was started under the name of another tool.
+    pub(super) fn has_voice(&self) -> bool {
+        self.voice.is_some()
+    }
+
     pub(super) fn is_colored(&self) -> bool {
         has_color(self.color)
     }
@@ -173,6 +178,13 @@ impl Ui {
     /// Prints a text that somebody may keep, such as a key, a bundle or a document: unchanged, except on a terminal.
     pub(super) fn answer_text(&mut self, whole: &str) {
         let shown = if io::stdout().is_terminal() { text::for_terminal(whole) } else { whole.to_owned() };
+        self.write(&shown);
+    }
+
+    /// Prints a text of the answer with our own escape sequences.
+    pub(super) fn answer_styled(&mut self, styled: &str) {
+        let plain = || anstream::adapter::strip_str(styled).to_string();
+        let shown = if self.is_answer_colored { styled.to_owned() } else { plain() };
         self.write(&shown);
     }
 
@@ -336,8 +348,8 @@ fn has_color(choice: anstream::ColorChoice) -> bool {
 fn last_line(log: &Path) -> String {
     let ends = Anchor::beside(log).read_ends(log, LAST_BYTES).ok().flatten();
     let end = String::from_utf8_lossy(&ends.unwrap_or_default().1).into_owned();
-    let line = end.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    text::one_line(&text::for_terminal(&secrets::clean(line)), 200)
+    let line = text::last_line(&end).unwrap_or_default();
+    text::one_line(&text::for_terminal(&secrets::clean(&line)), 200)
 }
 
 /// The progress of long work.

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, ValueEnum};
 
 use super::ui::{Color, Ui};
 use super::{Cli, examples, guesses};
@@ -17,10 +17,10 @@ const WHERE_TO_LOOK: &str = "For more information, try";
 /// Reports that the command line cannot be followed, or prints the help that was asked for. The exit code of wrong usage is
 /// never 2, because that is an answer of `check`, and agents take it as "block".
 pub(super) fn report(error: &clap::Error, arguments: &[OsString], is_hook: bool) -> ExitCode {
-    let ui = Ui::new(Color::Auto, false);
+    let mut ui = Ui::new(wanted_color(arguments), false);
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion if is_hook => ui.styled(&error.to_string()),
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => drop(error.print()),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ui.answer_styled(&error.render().ansi().to_string()),
         ErrorKind::InvalidSubcommand => unknown_command(&ui, error, arguments),
         _ => {
             let command = typed_command(arguments);
@@ -42,6 +42,15 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString], is_hook: bool)
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
         _ => ExitCode::from(Category::Usage.exit_code()),
     }
+}
+
+/// When to use colour, as far as a wrong command line says it.
+fn wanted_color(arguments: &[OsString]) -> Color {
+    let words: Vec<&str> = arguments.iter().skip(1).filter_map(|argument| argument.to_str()).collect();
+    let behind = |pair: &[&str]| (pair[0] == "--color").then(|| pair[1].to_owned());
+    let joined = || words.iter().find_map(|word| word.strip_prefix("--color=").map(str::to_owned));
+    let wanted = words.windows(2).find_map(behind).or_else(joined);
+    wanted.and_then(|word| Color::from_str(&word, false).ok()).unwrap_or_default()
 }
 
 /// Names the command that is meant by a word that is not a command.

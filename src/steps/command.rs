@@ -178,8 +178,8 @@ fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {
     });
     let result = json!({ "log": context.show(&log), "head": head, "tail": tail, "evidence": evidence });
     let failed = |what: String| {
-        let last = tail.lines().rev().find(|line| !line.trim().is_empty());
-        let error = last.map_or(Error::failed(&what), |line| Error::failed(&what).cause(text::one_line(line, 200)));
+        let last = text::last_line(&tail).map(|line| secrets::clean(&line));
+        let error = last.map_or(Error::failed(&what), |line| Error::failed(&what).cause(text::one_line(&line, 200)));
         Failure::Failed(error.hint(format!("its output is in `{}`", context.show(&log))), result.clone())
     };
     match ended {

@@ -193,14 +193,18 @@ fn a_handover_is_named_in_the_same_way_by_status_and_logs() {
 fn logs_print_what_commands_printed_without_secrets() {
     let world = World::new();
     let token = ["ghp", "_", "0123456789abcdefghijABCDEFGHIJ012345"].concat();
-    let shell = format!("echo from-the-tests; echo {token}; printf '\\033[31mred\\033[0m'");
+    let (head, tail) = token.split_at(20);
+    let shell = format!(
+        "echo from-the-tests; echo {token}; echo '10 %\\r20 %'; echo '{head}\\033[0m{tail}'; printf '\\033[31mred\\033[0m'"
+    );
     world.write("handover.toml", format!("[[step]]\nname = \"tests\"\nkind = \"command\"\nshell = {shell:?}\n"));
     world.run(&["logs"]).expect(1);
     world.run(&["run", "--quiet", "--note", "n"]).expect(0);
     for arguments in [&["logs"][..], &["logs", "tests"]] {
         let logs = world.run(arguments).expect(0).stdout;
         assert!(logs.starts_with("== tests\nfrom-the-tests\n"), "{logs}");
-        assert!(!logs.contains(&token) && !logs.contains('\u{1b}'), "{logs}");
+        assert!(!logs.contains(tail) && !logs.contains('\u{1b}'), "{logs}");
+        assert!(logs.contains("\n20 %\n") && logs.ends_with("\nred\n"), "as a terminal leaves it: {logs}");
     }
     let document = world.run(&["logs", "--json"]).expect(0).json();
     assert_eq!(document["schema"], "agent-handover/logs/1");

@@ -87,6 +87,24 @@ fn what_was_saved_in_an_editor_that_failed_is_kept() {
 }
 
 #[test]
+fn what_an_editor_saved_is_kept_if_it_cannot_be_read() {
+    let world = World::with_git();
+    for (editor, why) in [
+        ("printf 'words\\0more' > \"$1\"\n", "what the editor saved is not text"),
+        ("truncate -s 70M \"$1\"\n", "is larger than 64 MiB"),
+    ] {
+        let Some((screen, code)) = on_terminal(&world, "", editor, None) else { return skip("no script(1)") };
+        assert_eq!(code, 65, "{screen}");
+        assert!(screen.contains(why) && !screen.contains("move it away"), "{screen}");
+        let path = screen.split_once("what you wrote is in `").unwrap().1.split('`').next().unwrap();
+        std::fs::remove_file(path).unwrap();
+    }
+    let (screen, code) = on_terminal(&world, "", "rm \"$1\"\n", None).unwrap();
+    assert!(code == 74 && screen.contains("the editor left no file"), "{screen}");
+    assert!(!world.exists(".agent-handover"), "nothing was recorded");
+}
+
+#[test]
 fn agents_and_commands_that_say_something_get_no_editor() {
     let world = World::new();
     let spy = "touch ../opened\n";

@@ -262,6 +262,16 @@ fn why_a_step_failed_is_printed_once() {
     assert_eq!(told.matches("cannot start `no-such-program`").count(), 2, "{told}");
 }
 
+#[test]
+fn color_is_as_it_is_asked_for_also_in_help_and_in_what_is_wrong() {
+    let world = World::new();
+    for (color, is_colored) in [("--color=always", true), ("--color=never", false), ("--color=auto", false)] {
+        let help = world.run(&[color, "status", "--help"]).expect(0).stdout;
+        let wrong = world.run(&["status", "--nonsense", color]).expect(64).stderr;
+        assert_eq!([&*help, &*wrong].map(|said| said.contains('\x1b')), [is_colored; 2], "{color}: {help} {wrong}");
+    }
+}
+
 /// Every other command is refused while handovers are paused.
 #[test]
 fn the_home_view_names_the_end_of_a_pause_before_what_the_pause_refuses() {

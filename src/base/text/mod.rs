@@ -25,6 +25,6 @@ pub(crate) use hidden::is_invisible;
 pub(crate) use tags::{without_private, without_tags_at_line_start};
 pub use words::digest;
 pub(crate) use words::{
-    after_sequence, count, cut, has_no_controls, hex, kept_line, model_line, nearest, of_bytes, one_line,
-    safe_file_name, shell_word, without_controls, without_sequences, without_styles,
+    after_sequence, as_left, count, cut, has_no_controls, hex, kept_line, last_line, model_line, nearest, of_bytes,
+    one_line, safe_file_name, shell_word, without_controls, without_sequences, without_styles,
 };

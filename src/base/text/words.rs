@@ -55,6 +55,18 @@ pub(crate) fn without_sequences(text: &str) -> String {
     if has_no_controls(text) { text.to_owned() } else { without_controls(&without_styles(text)) }
 }
 
+/// A line of output as a terminal leaves it: without escape sequences, and what a carriage return wrote over is gone.
+pub(crate) fn as_left(line: &str) -> String {
+    let plain = without_styles(line);
+    let left = plain.split('\r').rev().find(|part| !part.trim().is_empty());
+    without_controls(left.unwrap_or_default())
+}
+
+/// The last line of output that says something, as a terminal leaves it.
+pub(crate) fn last_line(output: &str) -> Option<String> {
+    output.lines().rev().map(as_left).find(|line| !line.trim().is_empty())
+}
+
 /// The text without the escape sequences that colour it, link it or name a window. An escape that begins nothing stays.
 pub(crate) fn without_styles(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -224,6 +236,19 @@ mod tests {
             ("a\u{1b}]never closed\nb\u{7}", "a\u{1b}]never closed\nb\u{7}"),
         ] {
             assert_eq!(without_styles(styled), plain, "{styled:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_line_of_output_is_what_a_terminal_shows() {
+        for (output, last) in [
+            ("one\ntwo\n", Some("two")),
+            ("10 %\r20 %\r\u{1b}[32m30 %\u{1b}[0m\r\n \n\u{1b}[0m\n", Some("30 %")),
+            ("windows\r\n", Some("windows")),
+            ("a\u{8}b", Some("ab")),
+            ("\n \r\n", None),
+        ] {
+            assert_eq!(last_line(output).as_deref(), last, "{output:?}");
         }
     }
 

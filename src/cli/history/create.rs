@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::super::Context;
 use super::{HistoryPlace, answer, brake, leaks, machine};
-use crate::base::fs;
+use crate::base::{fs, text};
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::facts;
@@ -100,7 +100,7 @@ impl Create {
         if self.strict {
             place.history.refuse_shared_name(handoff.text("session_id"))?;
         }
-        warnings.extend(advice(place, &handoff));
+        warnings.extend(advice(place, &handoff, context.ui.has_voice()));
         if let Some(pause) = brake(&place.root).paused() {
             return Err(self.defer(context, place, &pause, (&raw, &handoff, id), warnings));
         }
@@ -305,8 +305,8 @@ fn refuse_taken(place: &HistoryPlace, handoff: &Handoff) -> Result<()> {
     Ok(())
 }
 
-/// The warnings that Session Glue gives before it writes.
-fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
+/// The warnings that Session Glue gives before it writes, in its words if it was typed.
+fn advice(place: &HistoryPlace, handoff: &Handoff, is_peer: bool) -> Vec<String> {
     let mut advice = Vec::new();
     let supersedes = handoff.text("supersedes");
     if !supersedes.is_empty() {
@@ -316,8 +316,12 @@ fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
             .is_ok_and(|index| index.sessions.iter().any(|entry| entry.get("session_id") == supersedes));
         if !is_known {
             let id = handoff::repr(supersedes);
-            advice
-                .push(format!("WARNING: supersedes references unknown session id {id} (not in INDEX.yaml sessions[])"));
+            advice.push(match is_peer {
+                true => {
+                    format!("WARNING: supersedes references unknown session id {id} (not in INDEX.yaml sessions[])")
+                }
+                false => format!("the session that this one supersedes is not on record here: {id}"),
+            });
         }
     }
     let last = place.history.latest_text().ok().flatten().and_then(|text| Handoff::parse(&text).ok());
@@ -327,7 +331,16 @@ fn advice(place: &HistoryPlace, handoff: &Handoff) -> Vec<String> {
     if let Some((before, now)) = times {
         let minutes = (now - before).num_minutes();
         if (0..30).contains(&minutes) && now > before {
-            advice.push(format!("WARNING: you glued {minutes} minutes ago — is this session actually bloated?"));
+            advice.push(match (is_peer, minutes) {
+                (true, _) => format!("WARNING: you glued {minutes} minutes ago — is this session actually bloated?"),
+                (false, 0) => "the last handoff is less than a minute old; one a session is enough".to_owned(),
+                (false, _) => {
+                    format!(
+                        "the last handoff is {} old; one a session is enough",
+                        text::count(usize::try_from(minutes).unwrap_or_default(), "minute")
+                    )
+                }
+            });
         }
     }
     advice

@@ -111,7 +111,8 @@ fn choices(ui: &Ui, place: &HistoryPlace, entries: &[SessionEntry]) -> Vec<Choic
     let choice = |((entry, agent), title): ((&SessionEntry, &String), String)| {
         let agent = widest.map_or(String::new(), |widest| format!("{agent}{}  ", " ".repeat(widest - agent.width())));
         let is_ours = provenance.owns_entry(&place.history, entry);
-        choice(ui, place, entry, &format!("{agent}{title}"), ids.short(entry.get("session_id")), is_ours)
+        let title = format!("{agent}{}", text::one_line(&title, 200));
+        choice(ui, place, entry, &title, ids.short(entry.get("session_id")), is_ours)
     };
     entries.iter().zip(&agents).zip(titles).map(choice).collect()
 }
@@ -123,7 +124,7 @@ fn choice(ui: &Ui, place: &HistoryPlace, entry: &SessionEntry, title: &str, shor
     let mark = mark_of_handoff(is_ours, origin.is_some());
     let when = entry.time().map_or(String::new(), |time| ui.when(&time));
     let short = text::one_line(short, 100);
-    let line = format!("{when:<11}  {mark}{}", text::one_line(title, 200));
+    let line = format!("{when:<11}  {mark}{title}");
     let mut preview = vec![
         format!("goal: {}", format_args!("{mark}{}", get("primary_goal", 300))),
         format!("next: {}", format_args!("{mark}{}", get("first_next_action", 300))),

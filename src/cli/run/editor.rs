@@ -3,10 +3,10 @@
 use super::Run;
 use super::form::{self, Filled};
 use crate::agents;
-use crate::base::{env, fs, process, text};
+use crate::base::{env, fs, process, signals, text};
 use crate::cli::Context;
 use crate::engine::{self, Request};
-use crate::error::{Error, Result};
+use crate::error::{Category, Error, Result};
 use crate::project::Project;
 
 /// What came out of the editor.
@@ -38,8 +38,15 @@ impl Run {
             env: Vec::new(),
             env_remove: Vec::new(),
         };
+        // Ctrl-C is for the editor. If it ends the editor, the form is cleared up here.
+        signals::listen();
         if !process::run_in_front(&job)?.success() {
-            let failed = Error::failed(format!("the editor `{editor}` failed"));
+            let failed = match signals::received() {
+                Some(signal) => {
+                    Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal)))
+                }
+                None => Error::failed(format!("the editor `{editor}` failed")),
+            };
             // An editor that was killed may have saved something.
             return Err(match draft.read() {
                 Ok(edited) if form::read(&form, &edited).is_said() => {
@@ -48,10 +55,18 @@ impl Run {
                         .hint(format!("what you wrote is in `{path}`"))
                         .hint(format!("`agent-handover run --note-file {path}` hands it over"))
                 }
+                _ if signals::received().is_some() => failed,
                 _ => failed.hint("`agent-handover run \"what this session did\"` needs no editor"),
             });
         }
-        match form::read(&form, &draft.read()?) {
+        let edited = match draft.read() {
+            Ok(edited) if edited.contains('\0') => {
+                return Err(unusable(draft, Error::bad_data("what the editor saved is not text")));
+            }
+            Ok(edited) => edited,
+            Err(error) => return Err(unusable(draft, error)),
+        };
+        match form::read(&form, &edited) {
             Filled::Unchanged => Ok(Edited::Known),
             Filled::Empty => Ok(Edited::Cancelled),
             Filled::Words { note, state } => {
@@ -78,5 +93,16 @@ impl Run {
             return None;
         }
         env::get_text(env::VISUAL).or_else(|| env::get_text(env::EDITOR))
+    }
+}
+
+/// The error about a form that cannot be read. What is in it is kept.
+fn unusable(draft: fs::Draft, error: Error) -> Error {
+    let reason = Error::new(error.category(), error.message().to_owned());
+    let reason = error.causes().iter().fold(reason, |reason, cause| reason.cause(cause));
+    if fs::exists(draft.path()) {
+        reason.hint(format!("what you wrote is in `{}`", draft.keep().display()))
+    } else {
+        reason.hint("the editor left no file; `agent-handover run \"what this session did\"` needs no editor")
     }
 }

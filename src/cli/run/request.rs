@@ -1,7 +1,7 @@
 //! What the session says, read from the arguments, from files and from standard input.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use chrono::{DateTime, Duration, FixedOffset};
@@ -25,7 +25,7 @@ impl Run {
         let note = match (self.note.as_ref().or(words), &self.note_file) {
             (Some(note), _) => Some(text_of(ui, "the note", note.clone().into_encoded_bytes())),
             (None, Some(file)) => {
-                let bytes = read_note(file)?;
+                let bytes = read_note(ui, file)?;
                 if bytes.is_empty() {
                     ui.warn(&format!("there is no note in `{}`", file.display()));
                 }
@@ -37,7 +37,7 @@ impl Run {
         let handoff = self
             .handoff
             .as_deref()
-            .map(|file| Ok::<_, Error>(text_of(ui, "the handoff", read_note(file)?)))
+            .map(|file| Ok::<_, Error>(text_of(ui, "the handoff", read_note(ui, file)?)))
             .transpose()?;
         let transcript = self.transcript.as_deref().map(pin).transpose()?;
         let is_only_transcript = note.is_none() && state.is_none() && handoff.is_none();
@@ -83,7 +83,10 @@ fn ended(source: &Source) -> Option<DateTime<FixedOffset>> {
     (clock::now() - changed > PAST).then_some(changed)
 }
 
-fn read_note(file: &Path) -> Result<Vec<u8>> {
+fn read_note(ui: &Ui, file: &Path) -> Result<Vec<u8>> {
+    if file.as_os_str() == "-" && std::io::stdin().is_terminal() {
+        ui.tell("write here, then press Enter and Ctrl-D");
+    }
     let failed = |cause: std::io::Error| Error::io("read the note from", file, cause);
     let source: Box<dyn Read> =
         if file.as_os_str() == "-" { Box::new(std::io::stdin().lock()) } else { Box::new(fs::open(file)?) };
