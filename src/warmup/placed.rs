@@ -114,6 +114,12 @@ impl Placed<'_> {
         self.beginnings[part] = kept.map(|text| Entry { text, label: entry.label.clone() });
     }
 
+    /// The texts of the items that are shown whole.
+    pub(super) fn whole_items(&self) -> impl Iterator<Item = &str> {
+        let parts = self.section.parts.iter().zip(&self.counts);
+        parts.flat_map(|(part, count)| &part.entries[..*count]).map(|entry| entry.text.as_str())
+    }
+
     pub(super) fn size(&self) -> Room {
         Room::taken_by(&self.text())
     }

@@ -14,7 +14,7 @@ pub(crate) fn tokens(text: &str) -> usize {
 }
 
 /// A size, or the rest of a budget.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Room {
     pub bytes: usize,
     pub tokens: usize,

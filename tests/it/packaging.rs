@@ -171,6 +171,37 @@ fn a_script_whose_tool_is_missing_names_the_command_that_installs_it() {
     }
 }
 
+/// The scripts in a directory of their own, where nothing was built, with stand-ins for the tools that they need.
+fn run_where_nothing_is_built(script: &str, arguments: &[&str]) -> Output {
+    let world = World::new();
+    let (place, bin) = (world.path("a place"), world.path("bin"));
+    std::fs::create_dir_all(place.join("packaging")).unwrap();
+    std::fs::create_dir(&bin).unwrap();
+    for file in files("packaging").into_iter().filter(|file| !file.contains("/python/")) {
+        std::fs::copy(root().join(&file), place.join(&file)).unwrap();
+    }
+    std::fs::copy(root().join("Cargo.toml"), place.join("Cargo.toml")).unwrap();
+    for tool in ["cargo-deb", "dpkg-deb"] {
+        std::os::unix::fs::symlink(on_path("true".as_ref()), bin.join(tool)).unwrap();
+    }
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut command = world.clean(place.join("packaging").join(script));
+    finish(command.args(arguments).env("PATH", path).env("PACKAGING_NO_BUILD", "1"))
+}
+
+#[test]
+fn a_script_without_the_program_or_the_package_says_what_to_build() {
+    for (script, arguments, message) in [
+        ("deb", &[][..], "deb: there is no program in target/release; run it again without PACKAGING_NO_BUILD\n"),
+        ("try", &["deb"], "try: there is not exactly one agent-handover_*.deb in target/packaging\n"),
+        ("try", &["wheel"], "try: there is not exactly one agent_handover_rs-*.whl in target/packaging\n"),
+        ("try", &["tarball"], "try: there is not exactly one agent-handover-*.tar.gz in target/packaging\n"),
+    ] {
+        let output = run_where_nothing_is_built(script, arguments);
+        assert_eq!((output.code, output.stderr.as_str()), (1, message), "{script} {arguments:?}");
+    }
+}
+
 // The crate.
 
 /// What cargo adds by itself, what no package has, and a directory with suites that stay in the repository.
