@@ -1,7 +1,7 @@
 //! A program that hands over by itself: `cargo run --example hand_over -- "what was done" "where the project stands"`.
 //!
 //! It writes a note and the current state, publishes through a function of its own, and checks the result. Kill it at any
-//! moment and start it again with the same words: it goes on where it was.
+//! moment and start it again with the same words: it continues with the first step that is not done.
 
 #![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "this is another program")]
 

@@ -142,7 +142,7 @@ def page(groups, ended, commands, kills, fuzzed, cuts, is_full):
                                "", "not run", "", "not run", "`sudo python3 tests/power/cuts.py`"))
     executions, failures = (f"{fuzzed[0]:,} texts", fuzzed[1]) if fuzzed else ("not run", "not run")
     lines.append(described("Changed texts", "no parser of foreign bytes panics, hangs or breaks its promise",
-                           "", executions, "", failures, "[fuzz/README.md](../fuzz/README.md)"))
+                           "", executions, "", failures, "`fuzz/README.md`"))
     lines += details
     lines += ["", "`SWEEPS=all` before a command tries every case instead of a sample. [Durability](design/durability.md) explains",
               "what each of these promises means.", ""]

@@ -6,7 +6,9 @@
 //!
 //! What makes a parser panic, or takes it longer than a second, is written to `fuzz/found/`.
 
+#[path = "../../tests/it/fuzz/mutate.rs"]
 mod mutate;
+#[path = "../../tests/it/fuzz/seeds.rs"]
 mod seeds;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -115,7 +117,7 @@ fn parser(name: &str) -> Box<dyn Fn(&[u8])> {
     }
     let directory = tempfile::Builder::new().prefix("fuzz").tempdir().expect("a temporary directory");
     Box::new(move |bytes| {
-        // The names of real session files, because a few formats are told from them.
+        // The names of real session files, because a few formats are recognised by their names.
         for name in ["session.jsonl", "chat.json"] {
             let path: PathBuf = directory.path().join(name);
             std::fs::write(&path, bytes).expect("a file in a temporary directory");

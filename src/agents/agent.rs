@@ -204,8 +204,9 @@ pub fn find_to_start(name: &str) -> Result<&'static Agent> {
 fn find_among(name: &str, is_wanted: fn(&Agent) -> bool) -> Result<&'static Agent> {
     by_name(name).or_else(|| by_short_name(name)).ok_or_else(|| {
         let names: Vec<&str> = AGENTS.iter().filter(|agent| is_wanted(agent)).map(|agent| agent.name).collect();
+        let programs = AGENTS.iter().filter(|agent| is_wanted(agent)).flat_map(|agent| agent.programs.iter().copied());
         let error = Error::usage(format!("there is no agent `{}`", text::one_line(name, 40)));
-        match text::nearest(name, names.iter().copied()) {
+        match text::nearest(name, names.iter().copied().chain(programs)) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
             None => error.hint(format!("known: {}", names.join(", "))),
         }

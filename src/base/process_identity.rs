@@ -5,6 +5,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "files of the kernel")]
 
+use std::sync::OnceLock;
+
 /// A process above this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ancestor {
@@ -125,7 +127,13 @@ struct View {
 }
 
 impl View {
-    fn of_this_process() -> Option<View> {
+    /// It stays the same for as long as the process runs, and one command asks for it dozens of times.
+    fn of_this_process() -> Option<&'static View> {
+        static VIEW: OnceLock<Option<View>> = OnceLock::new();
+        VIEW.get_or_init(View::look).as_ref()
+    }
+
+    fn look() -> Option<View> {
         let link = |path: &str| Some(std::fs::read_link(path).ok()?.to_str()?.to_owned());
         // A `/proc` of another namespace has other numbers than the ones this process uses.
         let own = link("/proc/self")?;

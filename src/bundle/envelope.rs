@@ -107,7 +107,7 @@ impl Envelope {
                 "the bundle does not open: the passphrase is wrong, or the bundle was changed",
             )
         })?;
-        String::from_utf8(plain).map_err(|_| Error::bad_data("what is in the encrypted bundle is not UTF-8 text"))
+        String::from_utf8(plain).map_err(|_| Error::bad_data("the content of the encrypted bundle is not UTF-8 text"))
     }
 
     /// Encrypts a text with a passphrase, a new salt and a new nonce.

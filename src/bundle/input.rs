@@ -72,7 +72,7 @@ impl Input {
         let inner = envelope.open(&envelope.key(&passphrase()?)?)?;
         let shape = self::shape(&inner)?;
         if shape.as_ref().is_some_and(|shape| shape.ciphertext.is_some()) {
-            return Err(Error::bad_data("there is an encrypted bundle in the encrypted bundle"));
+            return Err(Error::bad_data("the encrypted bundle holds another encrypted bundle"));
         }
         let mut input = plain(&inner, shape, now)?;
         input.is_encrypted = true;

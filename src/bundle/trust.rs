@@ -93,7 +93,7 @@ impl TrustList {
         }
         let shown = path.display();
         Err(Error::bad_data(format!("others can change the list of trusted keys: `{shown}` is writable for them"))
-            .hint(format!("look at `agent-handover trust list` after `chmod go-w {shown}`")))
+            .hint(format!("run `chmod go-w {shown}`, then look at `agent-handover trust list`")))
     }
 
     /// Refuses a name that is not for people, or that is or looks like the name of another trusted key.

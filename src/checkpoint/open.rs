@@ -150,7 +150,7 @@ impl Store {
 
     fn read_a_copy(&mut self) -> Result<()> {
         let path = &self.file.path;
-        let no_place = |cause| Error::io("read, for lack of a place for a copy,", path, cause);
+        let no_place = |cause| Error::io("make a temporary copy of", path, cause);
         let scratch = tempfile::tempdir().map_err(no_place)?;
         let copy = self.file.copy_into(scratch.path())?;
         self.connection = Connection::open(&copy).map_err(|cause| explain(path, cause))?;

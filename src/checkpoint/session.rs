@@ -65,8 +65,8 @@ pub(crate) struct SessionSighting {
     pub is_turn_end: bool,
     /// What the agent passed to the hook.
     pub words: Vec<Word>,
-    /// What tells the event from the next one of its kind; empty if nothing depends on that. The same within a few seconds,
-    /// with no other event between, is another call for the same event: two installations make it.
+    /// A value in which this event differs from the next one of its kind; empty if nothing depends on it. If two calls within
+    /// a few seconds have the same value, and no other event came between, they are calls of two installations for one event.
     pub event: String,
     /// A prompt may be submitted while another installation still answers the start before it.
     pub is_prompt: bool,

@@ -1,7 +1,7 @@
-//! The session files on disk, as far as sweeps have dealt with them.
+//! How much of each session file on disk sweeps have handed over.
 //!
-//! Progress is kept for each file, not as a time: a file that is not known here, or that is longer or another one than here,
-//! is owed. So no clock can make a sweep pass over a session.
+//! Progress is kept for each file, not as a time. A file is owed if it is not recorded here, if it has grown since, or if
+//! another file has taken its place. So a wrong clock never makes a sweep pass over a session.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::error::Result;
 /// Sessions beyond this many are forgotten, oldest first, once they are over and their file is gone.
 const KEPT_SESSIONS: i64 = 5_000;
 
-/// A file of which nothing is owed while it has this inode and length.
+/// A file of which nothing is owed, as long as it has this inode and length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DoneFile {
     pub path: String,
@@ -69,7 +69,7 @@ impl Store {
         })
     }
 
-    /// The files from `first` to `last`, in the order of their paths, of which nothing is owed in some state.
+    /// The recorded files whose paths are between `first` and `last`, with each state in which nothing of them was owed.
     pub(crate) fn done_files(&self, first: &str, last: &str) -> Result<DoneFiles> {
         let sql = "SELECT path, inode, length, 1 FROM transcript_file WHERE path BETWEEN ?1 AND ?2
                    UNION ALL
@@ -92,7 +92,7 @@ impl Store {
         Ok(files)
     }
 
-    /// The directories whose files from before the project was first used are recorded.
+    /// The directories whose older files, from before the project was first used, are recorded already.
     pub(crate) fn known_places(&self) -> Result<Vec<String>> {
         let sql = "SELECT path FROM transcript_place";
         self.ask(|connection| connection.prepare_cached(sql)?.query_map([], |row| row.get(0))?.collect())
@@ -151,7 +151,7 @@ fn insert(transaction: &Transaction<'_>, file: &DoneFile) -> rusqlite::Result<()
         .map(|_| ())
 }
 
-/// Keeps what was handed over of the file that a session leaves for another one, before its row names the other.
+/// Records how much of a session's file was handed over, before the row of the session names another file.
 pub(super) fn keep_left_file(
     transaction: &Transaction<'_>,
     agent: &str,

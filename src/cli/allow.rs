@@ -71,7 +71,7 @@ impl Allow {
         Ok(0)
     }
 
-    /// Adopts everything that is there now. What comes along later is strange again.
+    /// Adopts everything that is there now. What comes with the repository later is marked again.
     fn memory(&self, context: &mut Context<'_>, project: &Project) -> Result<u8> {
         let memory = project.memory_dir()?;
         let history = project.history_dir()?;
@@ -92,6 +92,9 @@ impl Allow {
 
     fn secret(&self, context: &mut Context<'_>, named: &Path) -> Result<u8> {
         let file = context.cwd.join(named);
+        if !fs::exists(&file) {
+            return Err(fs::absent(&file));
+        }
         let content = fs::read_within(&file, Anchor::LIMIT)?;
         let leaks = secrets::scan_blob(named, &content);
         let name = text::one_line(&named.display().to_string(), 300);

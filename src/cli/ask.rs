@@ -9,6 +9,7 @@ use dialoguer::theme::{SimpleTheme, Theme};
 use fuzzy_matcher::FuzzyMatcher;
 use fuzzy_matcher::skim::SkimMatcherV2;
 use rustix::termios::{self, LocalModes, OptionalActions};
+use unicode_width::UnicodeWidthStr;
 
 use super::paint::{Line, Role};
 use super::table;
@@ -18,8 +19,10 @@ use crate::error::{Category, Error, Result};
 
 /// One choice of a list.
 pub(super) struct Choice {
-    /// Lines identify choices, so no two may be equal.
+    /// What is shown and searched. A narrow terminal cuts it.
     pub line: String,
+    /// Shown behind the line, in a column of its own, and not cut. A line and its end identify a choice: no two may be equal.
+    pub end: String,
     /// Shown below the line while it is selected.
     pub preview: Vec<String>,
 }
@@ -31,10 +34,9 @@ pub(super) fn pick(ui: &Ui, what: &str, choices: Vec<Choice>) -> Result<Option<u
     let (rows, columns) = terminal.size_checked().filter(|size| size.0 > 0 && size.1 > 0).unwrap_or((24, 80));
     let longest = choices.iter().map(|choice| choice.preview.len()).max().unwrap_or(0);
     let room = usize::from(rows).saturating_sub(longest + 3).max(1);
-    let lines: Vec<String> = choices.iter().map(|choice| text::for_terminal(&choice.line)).collect();
-    let previews = lines.iter().cloned().zip(choices.into_iter().map(|choice| choice.preview)).collect();
     let width = usize::from(columns).saturating_sub(1).max(20);
-    let theme = WithPreview { previews, width, is_colored: ui.is_colored() };
+    let theme = WithPreview::of(choices, width, ui.is_colored());
+    let lines = theme.lines.clone();
     // Ctrl-C then ends the question, and the cursor is shown again.
     signals::listen();
     let picker = FuzzySelect::with_theme(&theme).with_prompt(format!("{what} (type to search, Esc to leave)"));
@@ -44,10 +46,12 @@ pub(super) fn pick(ui: &Ui, what: &str, choices: Vec<Choice>) -> Result<Option<u
 }
 
 /// Asks for one key. Anything that is not a character, such as Esc or Enter, is `None`.
-pub(super) fn key(question: &str) -> Result<Option<char>> {
+pub(super) fn key(ui: &Ui, question: &str) -> Result<Option<char>> {
     let terminal = Term::stderr();
     signals::listen();
-    let _ = terminal.write_line(question);
+    for line in table::fold(question, ui.message_width()) {
+        let _ = terminal.write_line(&line);
+    }
     match terminal.read_key() {
         Ok(Key::Char(key)) => Ok(Some(key)),
         Ok(_) => Ok(None),
@@ -114,15 +118,49 @@ fn failed(cause: dialoguer::Error) -> Error {
 
 /// A list in which the selected line has a preview below it.
 struct WithPreview {
-    previews: HashMap<String, Vec<String>>,
+    /// The lines with their ends, as they are searched.
+    lines: Vec<String>,
+    choices: HashMap<String, Choice>,
     width: usize,
+    /// Where the ends begin.
+    column: usize,
     is_colored: bool,
 }
 
+/// Between a line and its end.
+const GAP: &str = "  ";
+/// What is before a line.
+const SIGN: usize = 2;
+
 impl WithPreview {
+    fn of(choices: Vec<Choice>, width: usize, is_colored: bool) -> WithPreview {
+        let clean = |choice: Choice| {
+            let (line, end) = (text::for_terminal(&choice.line), text::for_terminal(&choice.end));
+            Choice { line, end, ..choice }
+        };
+        let choices: Vec<Choice> = choices.into_iter().map(clean).collect();
+        let widest = |of: fn(&Choice) -> usize| choices.iter().map(of).max().unwrap_or(0);
+        let (line, end) = (widest(|choice| choice.line.width()), widest(|choice| choice.end.width()));
+        let beside = if end == 0 { SIGN } else { SIGN + GAP.len() + end.min(width / 2) };
+        let column = line.min(width.saturating_sub(beside));
+        let whole = |choice: &Choice| format!("{}{GAP}{}", choice.line, choice.end).trim_end().to_owned();
+        let lines: Vec<String> = choices.iter().map(whole).collect();
+        let choices = lines.iter().cloned().zip(choices).collect();
+        WithPreview { lines, choices, width, column, is_colored }
+    }
+
+    /// The line as it is shown: cut in front of its end.
+    fn shown(&self, line: &str) -> String {
+        let Some(choice) = self.choices.get(line) else { return line.to_owned() };
+        let shown = table::cut(&choice.line, self.column);
+        let gap = " ".repeat(self.column.saturating_sub(shown.width()));
+        let whole = if choice.end.is_empty() { shown } else { format!("{shown}{gap}{GAP}{}", choice.end) };
+        table::cut(&whole, self.width.saturating_sub(SIGN))
+    }
+
     fn has_match(&self, search: &str) -> bool {
         let matcher = SkimMatcherV2::default();
-        search.is_empty() || self.previews.keys().any(|line| matcher.fuzzy_match(line, search).is_some())
+        search.is_empty() || self.lines.iter().any(|line| matcher.fuzzy_match(line, search).is_some())
     }
 
     /// The line with the letters that were searched for.
@@ -162,10 +200,14 @@ impl Theme for WithPreview {
         search: &str,
     ) -> fmt::Result {
         let sign = if is_active { "> " } else { "  " };
+        let shown = self.shown(line);
+        // What is shown begins as what is searched does.
         let found = matcher.fuzzy_indices(line, search).map(|(_, found)| found).unwrap_or_default();
+        let same = shown.chars().zip(line.chars()).take_while(|(shown, searched)| shown == searched).count();
+        let found: Vec<usize> = found.into_iter().filter(|at| *at < same).collect();
         self.write(f, &Line::of(Role::Notice, sign))?;
-        self.write(f, &self.painted(&table::cut(line, self.width.saturating_sub(sign.len())), is_active, &found))?;
-        for more in self.previews.get(line).filter(|_| is_active).into_iter().flatten() {
+        self.write(f, &self.painted(&shown, is_active, &found))?;
+        for more in self.choices.get(line).filter(|_| is_active).iter().flat_map(|choice| &choice.preview) {
             let more = table::cut(&format!("    | {}", text::one_line(more, table::LONGEST_CELL)), self.width);
             f.write_char('\n')?;
             self.write(f, &Line::of(Role::Quiet, more))?;
@@ -180,8 +222,9 @@ mod tests {
 
     #[test]
     fn a_search_marks_what_it_found_and_reports_that_nothing_matches() {
-        let previews = HashMap::from([("3 h ago  Ship it".to_owned(), vec!["goal: Ship it".to_owned()])]);
-        let theme = WithPreview { previews, width: 40, is_colored: true };
+        let preview = vec!["goal: Ship it".to_owned()];
+        let choice = Choice { line: "3 h ago  Ship it".to_owned(), end: String::new(), preview };
+        let theme = WithPreview::of(vec![choice], 40, true);
         let prompt = |search: &str| {
             let mut prompt = String::new();
             theme.format_fuzzy_select_prompt(&mut prompt, "handoff", search, 0).unwrap();
@@ -194,6 +237,21 @@ mod tests {
         theme.format_fuzzy_select_prompt_item(&mut item, "3 h ago  Ship it", true, false, &matcher, "it").unwrap();
         assert!(item.contains(&format!("{0}it{0:#}", Role::Match.style())), "{item}");
         assert!(item.contains("    | goal: Ship it"), "{item}");
+    }
+
+    #[test]
+    fn ends_are_below_each_other_and_not_cut() {
+        let choice = |line: &str, end: &str| Choice { line: line.to_owned(), end: end.to_owned(), preview: Vec::new() };
+        let choices = || vec![choice("1 h ago  Refactor the reader", "1004"), choice("2 h ago  位置情報", "0900-ship")];
+        let shown = |width: usize| {
+            let theme = WithPreview::of(choices(), width, false);
+            theme.lines.iter().map(|line| theme.shown(line)).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(80), ["1 h ago  Refactor the reader  1004", "2 h ago  位置情報             0900-ship"]);
+        assert_eq!(shown(30), ["1 h ago  Refacto…  1004", "2 h ago  位置情報  0900-ship"]);
+        for width in 20..60 {
+            assert!(shown(width).iter().all(|line| line.width() + SIGN <= width), "{width}");
+        }
     }
 
     #[test]

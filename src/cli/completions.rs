@@ -3,16 +3,19 @@
 //! The script that this command prints makes the shell ask the program itself, so that sessions, items, runs and steps are
 //! offered, too. Which values an argument takes is known by its value name.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use clap::{Arg, Args, Command, CommandFactory};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
 
-use super::{Cli, Context};
+use super::ids::{self, SessionIds};
+use super::{Cli, Context, when};
 use crate::agents::AGENTS;
-use crate::base::{env, text};
-use crate::checkpoint::Store;
+use crate::base::{clock, env, text};
+use crate::checkpoint::{Run, Store};
+use crate::config::category::BUILT_IN;
 use crate::error::{Error, Result};
 use crate::history::{History, Wanted};
 use crate::memory::Memory;
@@ -23,7 +26,14 @@ use crate::steps;
 const OFFERED: usize = 50;
 const SHELLS: [&str; 5] = ["bash", "zsh", "fish", "elvish", "powershell"];
 
-/// Print the script with which a shell completes this command line
+/// zsh reads the file when somebody presses Tab for the first time, and calls it as the function that completes.
+const FIRST_TIME_IN_ZSH: &str = "
+if [ \"$funcstack[1]\" = _agent-handover ]; then
+    _clap_dynamic_completer_agent_handover \"$@\"
+fi
+";
+
+/// Print the script that lets your shell complete commands, options, sessions and items
 #[derive(Args)]
 pub(super) struct Completions {
     /// The shell
@@ -41,6 +51,9 @@ impl Completions {
             .write_registration(env::COMPLETE, name, name, name, &mut script)
             .map_err(|cause| Error::bug(format!("the script cannot be written: {cause}")))?;
         context.ui.answer_text(&String::from_utf8_lossy(&script));
+        if self.shell == "zsh" {
+            context.ui.answer_text(FIRST_TIME_IN_ZSH);
+        }
         Ok(0)
     }
 }
@@ -76,6 +89,7 @@ fn source(argument: &Arg) -> Option<fn() -> Vec<CompletionCandidate>> {
         "RUN" => Some(runs),
         "STEP" => Some(step_names),
         "AGENT" | "AGENTS" => Some(agents),
+        "CATEGORY" => Some(categories),
         _ => None,
     }
 }
@@ -85,8 +99,8 @@ fn source(argument: &Arg) -> Option<fn() -> Vec<CompletionCandidate>> {
 fn candidate(value: &str, what: &str) -> Option<CompletionCandidate> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_word = !value.is_empty() && !value.starts_with('-') && value.chars().all(is_plain);
-    let help = || text::one_line(&text::for_terminal(what), 60);
-    is_word.then(|| CompletionCandidate::new(value).help(Some(help().into())))
+    let help = || Some(text::one_line(&text::for_terminal(what), 60)).filter(|help| !help.is_empty());
+    is_word.then(|| CompletionCandidate::new(value).help(help().map(Into::into)))
 }
 
 /// The project here, read as a hook reads it: nothing that a stranger's config names counts.
@@ -101,7 +115,12 @@ fn sessions() -> Vec<CompletionCandidate> {
         let history = History::at(&project.memory_root, project.history_dir().ok()?);
         let wanted = Wanted { limit: OFFERED, matches: &|_| true, text: None, may_have_text: &|| None };
         let entries = history.newest(&wanted).ok()?.entries;
-        let offered = entries.iter().filter_map(|entry| candidate(entry.get("session_id"), entry.get("primary_goal")));
+        let ids = SessionIds::of(&history);
+        let offered = entries.iter().filter_map(|entry| {
+            let (id, goal) = (entry.get("session_id"), entry.get("primary_goal"));
+            // The short id of a session with a goal in another script is plain.
+            candidate(id, goal).or_else(|| candidate(ids.short(id), goal))
+        });
         Some(offered.collect())
     };
     newest().unwrap_or_default()
@@ -125,7 +144,11 @@ fn runs() -> Vec<CompletionCandidate> {
     let recorded = || {
         let store = Store::read(&project()?.checkpoint_file()).ok()??;
         let runs = store.newest_runs(OFFERED).ok()?;
-        Some(runs.iter().filter_map(|run| candidate(&run.id, &format!("{} {}", run.recorded_at, run.agent))).collect())
+        let about = |run: &Run| {
+            let when = clock::parse_stamp(&run.recorded_at).map(|at| when::ago(&clock::now(), &at));
+            format!("{} {}", when.as_deref().unwrap_or(&run.recorded_at), run.agent)
+        };
+        Some(runs.iter().filter_map(|run| candidate(ids::of_run(&run.id), about(run).trim())).collect())
     };
     recorded().unwrap_or_default()
 }
@@ -137,6 +160,18 @@ fn step_names() -> Vec<CompletionCandidate> {
         Some(store.steps(run.seq).ok()?.iter().filter_map(|step| candidate(&step.name, step.kind.as_str())).collect())
     };
     names().unwrap_or_default()
+}
+
+/// The categories that need no config, and those that have items here.
+fn categories() -> Vec<CompletionCandidate> {
+    let used = || {
+        let project = project()?;
+        let state = Memory::at(&project.memory_root, project.memory_dir().ok()?).state().ok()?;
+        Some(state.items().map(|(category, _)| category.to_owned()).collect::<BTreeSet<_>>())
+    };
+    let mut names: BTreeSet<String> = used().unwrap_or_default();
+    names.extend(BUILT_IN.iter().map(|known| known.name.to_owned()));
+    names.iter().filter_map(|name| candidate(name, "")).collect()
 }
 
 fn agents() -> Vec<CompletionCandidate> {

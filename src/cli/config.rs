@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
+use super::paint::{Line, Role};
 use super::ui::Ui;
 use crate::base::{duration, text};
 use crate::config::category::BUILT_IN;
@@ -66,11 +67,8 @@ impl ConfigCommand {
         let own = own.unwrap_or_default();
         for Setting { key, value, origin } in &settings {
             // A value is on one line, whatever is in it.
-            context.ui.answer(&format!(
-                "{key} = {}  # {}",
-                text::for_json(&value.to_string()),
-                origin_text(*origin, &short, &own)
-            ));
+            let setting = Line::of(Role::Plain, format!("{key} = {}", text::for_json(&value.to_string())));
+            context.ui.answer_line(&setting.and(Role::Quiet, format!("  # {}", origin_text(*origin, &short, &own))));
         }
         context.ui.answer(&format!("Plan: {}.", plan_name(&project, &plan)));
         context.ui.answer(&publishing(&plan));

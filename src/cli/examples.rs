@@ -7,7 +7,7 @@ use clap::Command;
 pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
     ("run", &[r#"run "fixed the parser; next: spans""#, "run --note-file - < note.md", "run --resume"]),
     ("check", &["check", "check --interrupted || agent-handover run --resume"]),
-    ("status", &["status", "status --run 7QCER", "status --json"]),
+    ("status", &["status", "status 7QCER", "status --json"]),
     ("logs", &["logs", "logs tests", "logs 7QCER tests"]),
     (
         "search",

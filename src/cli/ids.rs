@@ -5,6 +5,10 @@ use crate::history::History;
 /// The part of a session's id that is shown at least: the minute in which it began.
 const SHORTEST: usize = "2026-11-15-1004".len();
 
+/// A beginning that is longer than this gives way to the mark at the end, which a derived handoff has from its run.
+const LONGEST: usize = 2 * SHORTEST;
+const MARK: usize = 6;
+
 pub(super) use crate::base::ids::short_run_id as of_run;
 
 /// The ids of all sessions of a history, to shorten some of them.
@@ -20,12 +24,28 @@ impl SessionIds {
 
     /// The shortest beginning of an id that ends with a word and fits no other session.
     pub(super) fn short<'a>(&self, id: &'a str) -> &'a str {
-        let Ok(at) = self.names.binary_search_by(|name| name.as_str().cmp(id)) else { return id };
+        // A file name has no letters outside ASCII: it is compared with other file names, as far as it is the id.
+        let stem = History::archive_stem(id);
+        let Ok(at) = self.names.binary_search(&stem) else { return id };
         let neighbours = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| self.names.get(at));
-        let alike = neighbours.map(|other| alike(id, other)).max().unwrap_or(0);
-        let is_enough = |end: &usize| *end >= SHORTEST && *end > alike;
+        let shared = neighbours.map(|other| alike(&stem, other)).max().unwrap_or(0);
+        let same = alike(&stem, id);
+        let is_enough = |end: &usize| *end >= SHORTEST && *end > shared && *end <= same;
         let end = id.match_indices('-').map(|(at, _)| at).find(is_enough);
-        end.map_or(id, |end| &id[..end])
+        let beginning = end.map_or(id, |end| &id[..end]);
+        match id.rsplit_once('-') {
+            // Sessions of one minute with the same words differ at the end.
+            Some((_, end)) if beginning.len() > LONGEST && self.is_end_of_one(end) => end,
+            _ => beginning,
+        }
+    }
+
+    /// Whether a word ends the id of one session only, and begins none.
+    fn is_end_of_one(&self, word: &str) -> bool {
+        // A word of the goal is no name for a session.
+        let is_mark = word.len() == MARK && word.bytes().any(|byte| byte.is_ascii_digit());
+        let ends = || self.names.iter().filter(|name| name.ends_with(word)).count();
+        is_mark && !self.names.iter().any(|name| name.starts_with(word)) && ends() == 1
     }
 }
 
@@ -47,8 +67,13 @@ mod tests {
             "2026-11-15-1800-ship",
             "2026-11-15-1800-ship-it",
             "2026-11-16-0900-tag-it-now",
+            "2026-11-17-0900-日本語のメッセージ",
+            "2026-11-18-0900-日本語のメッセージ",
+            "2026-11-18-0900-中文消息",
+            "2026-11-19-0900-more-words-next-ship-it-0skkt9",
+            "2026-11-19-0900-more-words-next-ship-it-6b82qv",
         ];
-        let mut names: Vec<String> = ids.map(str::to_owned).to_vec();
+        let mut names: Vec<String> = ids.map(History::archive_stem).to_vec();
         names.sort();
         let all = SessionIds { names };
         assert_eq!(
@@ -60,6 +85,11 @@ mod tests {
                 "2026-11-15-1800-ship",
                 "2026-11-15-1800-ship-it",
                 "2026-11-16-0900",
+                "2026-11-17-0900",
+                "2026-11-18-0900-日本語のメッセージ",
+                "2026-11-18-0900-中文消息",
+                "0skkt9",
+                "6b82qv",
             ]
         );
         assert_eq!(all.short("not-among-them-at-all"), "not-among-them-at-all");

@@ -60,7 +60,7 @@ pub(super) struct Uninstall {
     dry_run: bool,
 }
 
-/// What a dry run reports that would change no file.
+/// What a dry run prints if no file would change.
 const NOTHING_TO_DO: &str = "nothing would change";
 
 /// The names that a user may type.
@@ -163,7 +163,7 @@ fn chosen(names: &[String], is_meant: impl Fn(&Agent) -> bool) -> Result<Vec<&'s
     for name in names {
         let meant = match name.as_str() {
             "all" => AGENTS.iter().copied().filter(|agent| is_meant(agent)).collect(),
-            _ => vec![agents::find(name)?],
+            _ => vec![agents::find(name).map_err(|error| error.hint("`all` stands for every agent on this machine"))?],
         };
         for agent in meant {
             if !agents.contains(&agent) {
@@ -180,8 +180,8 @@ struct Each<'a> {
 }
 
 impl Each<'_> {
-    /// Plans and applies for each agent, and returns those whose files changed, or would change. The failure of one agent does not stop the others;
-    /// the first error is returned at the end.
+    /// Plans and applies for each agent, and returns those whose files changed, or would change. The failure of one agent
+    /// does not stop the others; the first error is returned at the end.
     fn go(
         &self,
         context: &mut Context<'_>,

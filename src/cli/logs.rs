@@ -19,7 +19,7 @@ const LONGEST: u64 = 4 << 20;
 /// Print what the commands of a handover printed
 #[derive(Args)]
 pub(super) struct Logs {
-    /// The handover: a unique beginning or end of its id [default: the one that runs, else the last one]
+    /// The handover: a unique beginning or end of its id, or `latest` [default: the one that runs, else the last one]
     #[arg(value_name = "RUN")]
     run: Option<String>,
     /// Only the output of this step
@@ -46,6 +46,8 @@ impl Logs {
         let (run, step) = self.meant(&project, &store)?.ok_or_else(nothing)?;
         let mut logs = read(&project, &run)?;
         let steps = store.steps(run.seq)?;
+        // In the order of the plan. What belongs to no step comes first.
+        logs.sort_by_key(|log| steps.iter().position(|step| step.name == log.step));
         if let Some(step) = &step {
             logs.retain(|log| log.step == *step);
             let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();

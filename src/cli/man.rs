@@ -14,7 +14,7 @@ pub(super) struct Man {
     /// The command, such as `run` or `history show` [default: the program itself]
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
-    /// Write the pages of all commands into this directory, where `man` finds them as `man1` below MANPATH
+    /// Write the pages of all commands into this directory, such as `man1` below a directory of MANPATH
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     output: Option<PathBuf>,
 }
@@ -40,7 +40,8 @@ impl Man {
 
 /// Every command with its path: empty for the program itself.
 fn pages() -> Vec<(String, clap::Command)> {
-    let mut program = examples::added_to(Cli::command());
+    // `help` has no page of its own.
+    let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
     let mut pages = vec![(String::new(), program.clone())];
     let mut at = 0;
@@ -61,11 +62,21 @@ fn page_name(path: &str) -> String {
 
 fn render((path, command): &(String, clap::Command)) -> Result<String> {
     let name = page_name(path);
-    // Without a date, so that the page is the same every day.
-    let page = clap_mangen::Man::new(command.clone().display_name(name.clone())).title(name).date("");
+    // Without a date, so that the page is the same every day, and without a name of the manual, which has no room beside that of
+    // a long command.
+    let page = clap_mangen::Man::new(command.clone().display_name(name.clone())).title(name).date(" ");
+    let page = page.source(concat!("agent-handover ", env!("CARGO_PKG_VERSION"))).manual(" ");
     let mut bytes = Vec::new();
     page.render(&mut bytes).map_err(|cause| Error::bug(format!("a manual page cannot be written: {cause}")))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(String::from_utf8_lossy(&bytes).into_owned() + &examples_section(path))
+}
+
+/// The examples of a command, each on a line as it is: people copy them.
+fn examples_section(path: &str) -> String {
+    let literal =
+        |line: &String| format!("\\&{}\n", line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq"));
+    let lines: String = examples::lines(path).iter().map(literal).collect();
+    if lines.is_empty() { lines } else { format!(".SH EXAMPLES\n.nf\n{lines}.fi\n") }
 }
 
 fn write_all(context: &mut Context<'_>, directory: &std::path::Path) -> Result<u8> {

@@ -10,6 +10,7 @@
 //! | `start` | the way from the arguments to the exit code |
 //! | `wrong_usage` | what is said about a wrong command line |
 //! | `ui` | the only door to the terminal |
+//! | `live` | the line that shows what is going on |
 //! | `render` | errors, for people and as JSON |
 //! | `paint`, `table`, `when`, `ids` | colours, aligned columns, times, short ids |
 //! | `ask`, `passphrase` | the picker, reading a passphrase |
@@ -35,6 +36,7 @@ mod ids;
 mod init;
 mod install;
 mod keygen;
+mod live;
 mod logs;
 mod man;
 #[cfg(feature = "mcp")]
@@ -78,17 +80,18 @@ use ui::Color;
 #[derive(Parser)]
 #[command(name = "agent-handover", version, infer_long_args = true, help_template = groups::template())]
 struct Cli {
-    #[command(flatten)]
-    global: Global,
     /// Print the home view, which is shown without a command, as one JSON document
     // An id of its own: clap copies the value of `history --json`, a global option, to every argument with the same id.
     #[arg(long = "json", id = "home-json")]
     json: bool,
+    #[command(flatten)]
+    global: Global,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "Options of every command")]
 struct Global {
     /// Read this config instead of looking for handover.toml
     #[arg(long, value_name = "FILE", global = true)]

@@ -5,6 +5,7 @@ use std::path::Path;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde_json::{Value, json};
 
+use super::table;
 use super::ui::Ui;
 use crate::base::text;
 use crate::error::{Error, Listing};
@@ -27,14 +28,22 @@ fn snippets(ui: &Ui, listing: &Listing, cwd: &Path) {
     let path = listing.path.strip_prefix(cwd).unwrap_or(&listing.path).display().to_string();
     let source = text::blotted(&listing.text);
     let renderer = if ui.is_colored() { Renderer::styled() } else { Renderer::plain() };
+    let width = ui.message_width();
+    let renderer = width.map_or_else(|| renderer.clone(), |width| renderer.clone().term_width(width));
+    // A help stands behind the numbers of the lines.
+    let beside_help = listing.text.lines().count().to_string().len() + "  = help: ".len();
+    let folded = |said: &str, beside: usize| {
+        table::fold(&text::for_terminal(said), width.map(|width| width.saturating_sub(beside))).join("\n")
+    };
     for problem in &listing.problems {
-        let mut group: Group<'_> = Level::ERROR.primary_title(text::for_terminal(&problem.message)).element(
+        let title = folded(&problem.message, "error: ".len());
+        let mut group: Group<'_> = Level::ERROR.primary_title(title).element(
             Snippet::source(source.as_str())
                 .path(path.as_str())
                 .annotation(AnnotationKind::Primary.span(problem.span.clone())),
         );
         if let Some(help) = &problem.help {
-            group = group.element(Level::HELP.message(text::for_terminal(help)));
+            group = group.element(Level::HELP.message(folded(help, beside_help)));
         }
         ui.styled(&renderer.render(&[group]));
     }

@@ -47,6 +47,11 @@ impl Report {
         let now = clock::now();
         let since = self.since.as_deref().map(|text| since(text, &now)).transpose()?;
         let project = context.project(None, None)?;
+        if self.output.is_some()
+            && let Some(stop) = project.brake().pressed()
+        {
+            return Err(stop.error());
+        }
         let path = self.path(context, &project)?;
         let pictures = if self.all_projects {
             of_all(context, project.memory_root.clone(), since)

@@ -25,7 +25,10 @@ const BESIDE_STEP: usize = 6;
 /// Show how far the current or last handover is, step by step
 #[derive(Args)]
 pub(super) struct Status {
-    /// Show this run with its note and its other inputs; a unique beginning or end of its id is enough
+    /// Show this handover with its note and its other inputs: a unique beginning or end of its id, or `latest`
+    #[arg(value_name = "RUN", conflicts_with = "run")]
+    named: Option<String>,
+    /// The same
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
     /// Use this checkpoint database
@@ -67,7 +70,7 @@ struct Picture {
 impl Status {
     pub(super) fn execute(self, context: &mut Context<'_>) -> Result<u8> {
         let project = context.project(self.checkpoint.as_deref(), None)?;
-        let picture = match &self.run {
+        let picture = match self.named.as_ref().or(self.run.as_ref()) {
             Some(id) => look_at(&project, id)?,
             None => look(&project)?,
         };

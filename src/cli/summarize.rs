@@ -8,13 +8,14 @@ use serde_json::json;
 
 use super::Context;
 use super::run::Run;
+use crate::base::fs;
 use crate::engine::{self, Attendance, Request};
 use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::transcript::{self, Source, Transcript};
 
-/// Print a handoff made from an agent's transcript and from git; stores nothing without `--save`, but keeps a summary that is
-/// given where there is no transcript
+/// Print a handoff made from an agent's transcript and from git; without `--save`, nothing is stored, except a `--summary`
+/// where there is no transcript
 #[derive(Args)]
 #[command(visible_alias = "summarize-session")]
 pub(super) struct Summarize {
@@ -41,7 +42,7 @@ impl Summarize {
         };
         let Some(path) = path else { return self.without_transcript(context, &project) };
         let source = Source::pin(&path, "")?;
-        let transcript = source.read()?.ok_or_else(|| Error::io("read", &path, "there is no such file"))?;
+        let transcript = source.read()?.ok_or_else(|| fs::absent(&path))?;
         if self.save {
             return Run::of_transcript(path, self.summary, transcript.agent).execute(context);
         }

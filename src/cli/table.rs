@@ -192,6 +192,21 @@ pub(super) fn fold(text: &str, width: Option<usize>) -> Vec<String> {
     text.split('\n').flat_map(fold).collect()
 }
 
+/// Like [`fold`], for a line of a document: what belongs to an item of a list begins below its text.
+pub(super) fn fold_item(line: &str, width: Option<usize>) -> Vec<String> {
+    let said = line.trim_start_matches(' ');
+    let item = said.strip_prefix("- ").filter(|_| width.is_some_and(|width| line.width() > width));
+    let Some(item) = item else { return fold(line, width) };
+    let lead = &line[..line.len() - item.len()];
+    let parts = wrap(item, width.map(|width| width.saturating_sub(lead.len())));
+    let indent = " ".repeat(lead.len());
+    parts
+        .iter()
+        .enumerate()
+        .map(|(number, part)| format!("{}{part}", if number == 0 { lead } else { &indent }))
+        .collect()
+}
+
 /// The text cut to a width on the terminal, with a sign if something is missing.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
@@ -255,6 +270,8 @@ mod tests {
     fn a_text_that_is_too_wide_is_folded_below_its_beginning() {
         assert_eq!(fold("  one two three four\nfive", Some(18)), ["  one two three", "  four", "five"]);
         assert_eq!(fold("  fits  as it is", Some(16)), ["  fits  as it is"]);
+        assert_eq!(fold_item("  - one two three four", Some(20)), ["  - one two three", "    four"]);
+        assert_eq!(fold_item("- fits  as it is", Some(16)), ["- fits  as it is"]);
         assert_eq!(fold("however long it may be", None), ["however long it may be"]);
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn in_words(status: &str) -> String {
     status.to_lowercase().replace('_', " ")
 }
 
-/// The first thing that a session did. `None` if its archive does not say, or if the archive is not from where the entry is.
+/// The first thing that a session did. `None` if its archive does not say, or if only one of entry and archive is ours.
 fn done_in(history: &History, entry: &SessionEntry, provenance: &Provenance) -> Option<String> {
     let (key, mut handoff) = history.handoff_of(entry)?;
     if provenance.owns_handoff(&key) != provenance.owns_entry(history, entry) {

@@ -100,7 +100,8 @@ fn read(context: &Context<'_>, what: &str) -> Result<(PublicKey, Option<String>)
         let text = keygen::read_small(context, Path::new(what), MAX_BYTES as u64)?;
         if text.trim_start().starts_with('{') { of_bundle(&text) } else { Ok((PublicKey::read(&text)?, None)) }
     } else {
-        Err(Error::failed(format!("`{}` is neither a file nor a public key", text::one_line(what, 100))))
+        Err(Error::failed(format!("`{}` is neither a file nor a public key", text::one_line(what, 100)))
+            .hint("name a PEM file or a signed bundle, or give the key as a bundle has it"))
     }
 }
 

@@ -3,15 +3,15 @@
 #![allow(clippy::disallowed_methods)]
 
 use std::cell::RefCell;
-use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, FixedOffset};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unicode_width::UnicodeWidthStr;
 
+use super::live::LiveLine;
 use super::paint::{self, Line, Role};
 use super::table::{self, Table};
 use super::when;
@@ -36,7 +36,7 @@ pub(super) struct Ui {
     /// Whether stderr is a terminal that can rewrite a line.
     live: bool,
     /// The line that shows what is going on.
-    running: RefCell<Option<ProgressBar>>,
+    running: RefCell<Option<LiveLine>>,
     /// The first error while writing the answer.
     failed: Option<io::Error>,
     /// How another tool prints, if the program was started under its name.
@@ -55,12 +55,10 @@ pub(super) struct Voice {
     pub line: fn(&str) -> Option<String>,
 }
 
-/// How often the line that shows what is going on is drawn.
-const TICK: Duration = Duration::from_millis(200);
 /// How long work takes before it gets a bar.
 const BEFORE_BAR: Duration = Duration::from_millis(500);
-/// The room that the elapsed time and the echo of Ctrl-C take in the line that shows what is going on.
-const BESIDE_TAIL: usize = 16;
+/// Where a line begins that has no room below the text before it.
+const NEAR: usize = 4;
 /// How much of a log is looked at for its last line.
 const LAST_BYTES: u64 = 2048;
 
@@ -110,12 +108,6 @@ impl Ui {
             return size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0);
         }
         env::get_text("COLUMNS")?.parse().ok()
-    }
-
-    /// The width of the terminal on stderr. `None` if there is none.
-    fn stderr_width(&self) -> Option<usize> {
-        let size = dialoguer::console::Term::stderr().size_checked().filter(|_| io::stderr().is_terminal());
-        size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0)
     }
 
     /// Whether a person can be asked. stdout need not be a terminal, because it gets only the answer.
@@ -199,6 +191,17 @@ impl Ui {
         self.write(&text::for_model(whole));
     }
 
+    /// Prints a document that somebody may keep: unchanged, except on a terminal, where long lines are broken between words.
+    pub(super) fn answer_document(&mut self, whole: &str) {
+        if !io::stdout().is_terminal() {
+            return self.write(whole);
+        }
+        let width = self.width();
+        let folded: Vec<String> =
+            whole.lines().flat_map(|line| table::fold_item(&text::for_terminal(line), width)).collect();
+        self.write(&(folded.join("\n") + "\n"));
+    }
+
     pub(super) fn answer_json(&mut self, document: &serde_json::Value) {
         self.write(&(text::for_json(&document.to_string()) + "\n"));
     }
@@ -210,7 +213,7 @@ impl Ui {
     /// Prints a line about what happens, unless `--quiet` is set.
     pub(super) fn tell(&self, line: &str) {
         if !self.quiet {
-            self.stderr(&table::fold(&text::for_terminal(line), self.stderr_width()).join("\n"));
+            self.stderr(&table::fold(&text::for_terminal(line), stderr_width()).join("\n"));
         }
     }
 
@@ -237,10 +240,15 @@ impl Ui {
     /// Prints a message behind a lead. On a terminal, further lines of it begin where the first one does.
     fn stderr_hanging(&self, role: Role, lead: &str, text: &str) {
         let indent = lead.width() + 1;
-        let room = self.stderr_width().filter(|_| self.voice.is_none()).map(|width| width.saturating_sub(indent));
+        let room = stderr_width().filter(|_| self.voice.is_none()).map(|width| width.saturating_sub(indent));
         let next = format!("\n{}", " ".repeat(if room.is_some() { indent } else { 0 }));
         let text = table::fold(text, room).join(&next);
         self.stderr_line(&Line::of(role, lead).plain(format!(" {text}")));
+    }
+
+    /// The width of the terminal that messages go to.
+    pub(super) fn message_width(&self) -> Option<usize> {
+        stderr_width()
     }
 
     /// Prints text with our own escape sequences.
@@ -258,9 +266,16 @@ impl Ui {
             StepMark::Failed => (Role::Bad, "✗"),
         };
         let lead = format!(" {name}  ");
-        let indent = sign.width() + lead.width();
-        let room = self.stderr_width().map(|width| width.saturating_sub(indent));
-        let mut parts = table::wrap(rest, room).into_iter();
+        let mut indent = sign.width() + lead.width();
+        let width = stderr_width();
+        let room = |indent: usize| width.map(|width| width.saturating_sub(indent));
+        let mut parts = table::wrap(rest, room(indent));
+        if parts.iter().any(|part| room(indent).is_some_and(|room| part.width() > room)) {
+            // A long path has a line of its own, with as much room as there is.
+            parts = table::wrap_after(indent, NEAR, rest, width);
+            indent = NEAR;
+        }
+        let mut parts = parts.into_iter();
         let first = parts.next().unwrap_or_default();
         self.stderr_line(&Line::of(role, sign).plain(lead).and(Role::Quiet, first));
         for part in parts {
@@ -273,27 +288,16 @@ impl Ui {
         if !self.live {
             return;
         }
-        // A line that is longer than the terminal is wide cannot be replaced.
-        let width = self.stderr_width().unwrap_or(80);
-        let line = table::cut(&text::one_line(&text::for_terminal(line), 60), width.saturating_sub(BESIDE_TAIL));
-        let room = width.saturating_sub(line.width() + BESIDE_TAIL);
-        let bar = ProgressBar::new_spinner().with_message(line);
+        let says = text::one_line(&text::for_terminal(line), 60);
         let log = log.map(Path::to_path_buf);
-        let tail = move |_: &ProgressState, out: &mut dyn fmt::Write| {
-            let _ = out.write_str(&table::cut(&log.as_deref().map(last_line).unwrap_or_default(), room));
-        };
-        if let Ok(style) = ProgressStyle::with_template("… {msg}  {elapsed}  {tail}") {
-            bar.set_style(style.with_key("tail", tail));
-        }
-        bar.enable_steady_tick(TICK);
-        self.running.replace(Some(bar));
+        let tail = move || log.as_deref().map(last_line).unwrap_or_default();
+        self.clear_live();
+        self.running.replace(Some(LiveLine::on_stderr(says, || stderr_width().unwrap_or(80), tail)));
     }
 
     /// Removes the line that shows what is going on.
     fn clear_live(&self) {
-        if let Some(bar) = self.running.take() {
-            bar.finish_and_clear();
-        }
+        drop(self.running.take());
     }
 
     /// Shows a bar for work that takes long, on a terminal only.
@@ -316,6 +320,12 @@ impl Ui {
         let mut stream = anstream::AutoStream::new(io::stderr(), self.color);
         let _ = writeln!(stream, "{line}");
     }
+}
+
+/// The width of the terminal on stderr. `None` if there is none.
+fn stderr_width() -> Option<usize> {
+    let size = dialoguer::console::Term::stderr().size_checked().filter(|_| io::stderr().is_terminal());
+    size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0)
 }
 
 fn has_color(choice: anstream::ColorChoice) -> bool {

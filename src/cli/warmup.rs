@@ -45,7 +45,7 @@ impl Warmup {
                 context.ui.answer_text(&agents::answer(agent, &agents::Event::SessionStart, Some(&found.text)));
             }
             (None, Format::Json) => context.ui.answer_json(&found.json()),
-            (None, Format::Text) => context.ui.answer_text(&found.text),
+            (None, Format::Text) => context.ui.answer_document(&found.text),
         }
         Ok(0)
     }

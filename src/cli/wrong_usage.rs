@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::ui::{Color, Ui};
-use super::{Cli, guesses};
+use super::{Cli, examples, guesses};
 use crate::base::text;
 use crate::error::Category;
 
@@ -32,7 +32,10 @@ pub(super) fn report(error: &clap::Error, arguments: &[OsString], is_hook: bool)
             if !meant.is_empty() && error.kind() == ErrorKind::UnknownArgument {
                 ui.hint(&format!("did you mean `{meant}`?"));
             }
-            ui.hint(&hint(error, &command));
+            // The help itself was the answer.
+            if error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+                ui.hint(&hint(error, &command));
+            }
         }
     }
     match error.kind() {
@@ -63,16 +66,24 @@ fn unknown_command(ui: &Ui, error: &clap::Error, arguments: &[OsString]) {
     });
 }
 
-/// The command with what was typed behind the word that is meant to be it, unless the command names what belongs there.
+/// The command with what was typed behind the word that is meant to be it.
 fn with_rest(command: &str, word: &str, arguments: &[OsString]) -> String {
-    let names_its_arguments = |c: char| c == '"' || c.is_uppercase();
-    if command.contains(names_its_arguments) {
+    let rest = arguments.iter().skip_while(|argument| *argument != word).skip(1);
+    let rest: Vec<String> = rest.map(|argument| text::one_line(&argument.to_string_lossy(), 80)).collect();
+    if rest.is_empty() || command.contains("&&") || command.ends_with("CATEGORY TEXT") {
         return command.to_owned();
     }
-    let rest = arguments.iter().skip_while(|argument| *argument != word).skip(1);
-    rest.fold(command.to_owned(), |line, argument| {
-        format!("{line} {}", text::shell_word(&text::one_line(&argument.to_string_lossy(), 80)))
-    })
+    let each = || rest.iter().map(|argument| text::shell_word(argument)).collect::<Vec<_>>().join(" ");
+    // A text of several words is one argument.
+    let text = || text::shell_word(&rest.join(" "));
+    let has_options = rest.iter().any(|argument| argument.starts_with('-'));
+    let (place, typed) = match (command.find(" \"").or_else(|| command.find(" TEXT")), command.rfind(' ')) {
+        (Some(place), _) if has_options => (place, each()),
+        (Some(place), _) => (place, text()),
+        (None, Some(last)) if matches!(&command[last..], " FILE" | " WORDS" | " latest") => (last, each()),
+        (None, _) => (command.len(), each()),
+    };
+    format!("{} {typed}", &command[..place])
 }
 
 /// The command with the name that is nearest to a word, for letters in the wrong order, which clap does not recognise.
@@ -89,6 +100,21 @@ fn complaint(error: &clap::Error, command: &str) -> Option<String> {
             let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
             Some(format!("`{command}` needs {}", missing.join(" and ")))
         }
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => Some(wrong_value(error)),
+        ErrorKind::ArgumentConflict => {
+            let argument = context(error, ContextKind::InvalidArg);
+            let others = match error.get(ContextKind::PriorArg) {
+                Some(ContextValue::String(other)) => vec![other.clone()],
+                Some(ContextValue::Strings(others)) => others.clone(),
+                _ => return None,
+            };
+            let others: Vec<String> = others.iter().map(|other| format!("`{other}`")).collect();
+            Some(format!("`{argument}` cannot be combined with {}", others.join(", ")))
+        }
+        ErrorKind::TooManyValues => {
+            let value = text::one_line(&context(error, ContextKind::InvalidValue), 80);
+            Some(format!("`{}` takes no value such as `{value}`", context(error, ContextKind::InvalidArg)))
+        }
         ErrorKind::UnknownArgument => {
             let word = text::one_line(&context(error, ContextKind::InvalidArg), 80);
             let what = if word.starts_with('-') { "an option" } else { "an argument" };
@@ -96,6 +122,20 @@ fn complaint(error: &clap::Error, command: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// What is wrong with the value of an option or argument.
+fn wrong_value(error: &clap::Error) -> String {
+    let name = context(error, ContextKind::InvalidArg);
+    let value = text::one_line(&context(error, ContextKind::InvalidValue), 80);
+    let what =
+        if value.is_empty() { format!("`{name}` needs a value") } else { format!("`{name}` cannot be `{value}`") };
+    let why = match (error.get(ContextKind::ValidValue), std::error::Error::source(error)) {
+        (Some(ContextValue::Strings(values)), _) if !values.is_empty() => format!("expected {}", values.join(", ")),
+        (_, Some(why)) => why.to_string().replace("invalid digit found in string", "expected a whole number"),
+        _ => String::new(),
+    };
+    if why.is_empty() { what } else { format!("{what}: {why}") }
 }
 
 /// What clap says, without its last line.
@@ -111,7 +151,11 @@ fn hint(error: &clap::Error, command: &str) -> String {
     if error.kind() == ErrorKind::UnknownArgument && takes_a_text && !word.starts_with('-') {
         return "put a text of several words in quotes".to_owned();
     }
-    format!("`{command} --help` explains it")
+    let examples = examples::lines(command.strip_prefix("agent-handover ").unwrap_or_default());
+    match examples.first().filter(|_| error.kind() == ErrorKind::MissingRequiredArgument) {
+        Some(example) => format!("for example `{example}`; `{command} --help` explains it"),
+        None => format!("`{command} --help` explains it"),
+    }
 }
 
 fn context(error: &clap::Error, kind: ContextKind) -> String {

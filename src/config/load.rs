@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::file::ConfigFile;
 use super::reader::{FILE, Placed, Problems, Reader};
 use super::values::{Backend, Config, Keep, MIN_WARMUP_BUDGET, Secrets, Step, line_of};
-use super::{category, python};
+use super::{brackets, category, python};
 use crate::base::{fs, text};
 use crate::error::{Error, Listing, Problem, Result};
 
@@ -155,7 +155,13 @@ pub(super) fn read_file<'p>(
 ) {
     let (root, syntax) = DeTable::parse_recoverable(text);
     let is_well_formed = syntax.is_empty();
-    for error in syntax {
+    let unclosed = brackets::unclosed(text).filter(|_| syntax.len() > 1);
+    if let Some(at) = unclosed {
+        let (bracket, missing) = if text[at..].starts_with('[') { ('[', ']') } else { ('{', '}') };
+        let help = format!("write `{missing}` where it ends");
+        problems.add(at..at + 1, format!("this `{bracket}` is not closed"), Some(help));
+    }
+    for error in syntax.into_iter().filter(|_| unclosed.is_none()) {
         let end = text.len();
         let span = error.span().map_or(0..end, |span| span.start.min(end)..span.end.min(end));
         problems.add(span, text::one_line(error.message(), 200), None);

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `values.rs` | the checked values, their defaults, and where each came from |
 //! | `load.rs` | from a file to values; every problem of the file at once |
+//! | `brackets.rs` | the bracket that is not closed |
 //! | `python.rs` | how a file of the Python tool is recognised |
 //! | `user.rs` | the user's own config, for all projects |
 //! | `reader.rs` | one table, key by key |
@@ -11,6 +12,7 @@
 //! | `template.rs` | `{{ … }}` in values |
 //! | `schema.rs` | the JSON Schema of `handover.toml`, made from what the readers ask for; only tests compile it |
 
+mod brackets;
 pub(crate) mod category;
 mod file;
 mod load;

@@ -112,13 +112,17 @@ impl<'a> Reader<'a> {
     }
 
     fn wrong_type(&mut self, key: &str, expected: &str, found: &Spanned<DeValue<'_>>) {
+        self.wrong_type_with(key, expected, found, None);
+    }
+
+    fn wrong_type_with(&mut self, key: &str, expected: &str, found: &Spanned<DeValue<'_>>, help: Option<String>) {
         // Shown as it was written, unless it may span lines.
         let found_text = match found.get_ref() {
             DeValue::Array(_) | DeValue::Table(_) => article(found.get_ref().type_str()),
             _ => format!("`{}`", text::one_line(&self.text[found.span()], 40)),
         };
         let message = format!("`{key}` in {} must be {expected}, found {found_text}", self.place);
-        self.problems.add(found.span(), message, None);
+        self.problems.add(found.span(), message, help);
     }
 
     pub fn text(&mut self, key: &'static str) -> Option<Placed<String>> {
@@ -190,18 +194,25 @@ impl<'a> Reader<'a> {
     }
 
     pub fn texts(&mut self, key: &'static str) -> Option<Placed<Vec<Placed<String>>>> {
-        self.strings(key, Shape::Texts)
+        self.strings(key, Shape::Texts, |_| None)
     }
 
     /// A program and its arguments. The caller checks that there is a program.
     pub fn program(&mut self, key: &'static str) -> Option<Placed<Vec<Placed<String>>>> {
-        self.strings(key, Shape::Program)
+        self.strings(key, Shape::Program, as_program)
     }
 
-    fn strings(&mut self, key: &'static str, shape: Shape) -> Option<Placed<Vec<Placed<String>>>> {
+    /// `in_words` writes a string that stands in the place of an array as the array that was meant.
+    fn strings(
+        &mut self,
+        key: &'static str,
+        shape: Shape,
+        in_words: fn(&str) -> Option<String>,
+    ) -> Option<Placed<Vec<Placed<String>>>> {
         let found = self.get(key, shape)?;
         let Some(array) = found.get_ref().as_array() else {
-            self.wrong_type(key, "an array of strings", found);
+            let help = found.get_ref().as_str().and_then(in_words).map(|array| format!("write `{key} = {array}`"));
+            self.wrong_type_with(key, "an array of strings", found, help);
             return None;
         };
         let mut values = Vec::new();
@@ -416,6 +427,14 @@ fn widen(text: &str, span: Range<usize>) -> Range<usize> {
     let start = (0..=span.start).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let end = (span.end.max(start)..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
     start..end
+}
+
+/// A command line as an array of its words. `None` if only a shell could read it.
+fn as_program(line: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " -_./=:@+,%".contains(c);
+    let words: Vec<String> =
+        line.split(' ').filter(|word| !word.is_empty()).map(|word| format!("\"{word}\"")).collect();
+    (line.chars().all(is_plain) && !words.is_empty() && line.len() <= 100).then(|| format!("[{}]", words.join(", ")))
 }
 
 fn article(kind: &str) -> String {

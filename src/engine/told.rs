@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::inputs::recorded_session;
 use super::plan::Plan;
+use crate::base::text;
 use crate::checkpoint::{Run, Store};
 use crate::error::{Error, Result};
 use crate::steps;
@@ -68,13 +69,20 @@ pub(super) fn refuse_empty(id: &str) -> Result<()> {
         .hint("`agent-handover status` names the last one and those that are unfinished"))
 }
 
-/// The run whose id begins or ends with `id`, finished or not. Ids begin with the time, so the end is shorter to write.
+/// The run whose id begins or ends with `id`, finished or not; `latest` is the newest. Ids begin with the time, so the end is
+/// shorter to write.
 pub(crate) fn find(store: &Store, id: &str) -> Result<Run> {
     refuse_empty(id)?;
-    let id = id.to_uppercase();
-    let mut runs = store.runs_beginning_with(&id)?;
+    let id = text::one_line(id, 40);
+    if id == "latest"
+        && let Some(run) = store.latest()?
+    {
+        return Ok(run);
+    }
+    let part = id.to_uppercase();
+    let mut runs = store.runs_beginning_with(&part)?;
     if runs.is_empty() {
-        runs = store.runs_ending_with(&id)?;
+        runs = store.runs_ending_with(&part)?;
     }
     match (runs.pop(), runs.len()) {
         (Some(run), 0) => Ok(run),

@@ -219,7 +219,7 @@ impl Git {
             env_remove: REPOSITORY_VARIABLES.iter().filter(is_unset).map(|name| (*name).to_owned()).collect(),
             env: set,
         };
-        let verb = arguments.first().map(|verb| verb.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
+        let verb = verb_of(arguments);
         self.converse(&job, &verb, shield.top.as_deref(), max, input)
     }
 
@@ -318,7 +318,7 @@ impl Git {
         if answer.succeeded {
             return Ok(answer);
         }
-        let verb = arguments.first().map(|verb| verb.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
+        let verb = verb_of(arguments);
         let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
         let said = if said.is_empty() { "it printed nothing; it may have been killed".to_owned() } else { said };
         Err(Failure::of_git(format!("`git {verb}` failed"), &said))
@@ -330,4 +330,9 @@ impl Git {
         let id = String::from_utf8_lossy(&answer).trim().to_owned();
         if is_object_id(&id) { Ok(id) } else { Err(Failure::of_answer(Error::failed("git gave no object id"))) }
     }
+}
+/// What git is asked to do; options of git itself come before it.
+fn verb_of<A: AsRef<OsStr>>(arguments: &[A]) -> String {
+    let mut words = arguments.iter().map(|argument| argument.as_ref().to_string_lossy());
+    words.find(|word| !word.starts_with('-')).unwrap_or_default().into_owned()
 }

@@ -214,6 +214,11 @@ impl Failure {
         Failure { error, ..self }
     }
 
+    /// Whether git is too old for an option.
+    pub(super) fn names_unknown_option(&self) -> bool {
+        self.error.causes().iter().any(|said| said.starts_with("unknown option:"))
+    }
+
     /// A failure of a git that talks to a remote.
     #[must_use]
     pub(super) fn at_remote(self) -> Failure {
@@ -306,8 +311,12 @@ fn is_said_by_remote(said: &str) -> bool {
     let is_damage = |line: &str| DAMAGE.iter().any(|sign| line.contains(sign));
     // The git that serves a path runs in that repository, and writes to the same terminal.
     let is_there = |line: &str| line.starts_with("remote:") || line.contains(" ./objects/");
+    // git before 2.41 shows some lines of the other end twice, once without the word in front.
+    let is_shown_twice = |line: &str| {
+        said.lines().any(|other| other.strip_prefix("remote: ").map(str::trim_end) == Some(line.trim_end()))
+    };
     // A file of an object that is here. The other end only complains about what it did not get.
-    let is_here = |line: &str| line.contains("(stored in ") && !is_there(line);
+    let is_here = |line: &str| line.contains("(stored in ") && !is_there(line) && !is_shown_twice(line);
     if said.lines().any(is_here) {
         return false;
     }
@@ -413,6 +422,9 @@ mod tests {
         let path = "error: object file ./objects/51/24 is empty\nfatal: oops (5124)";
         assert_eq!(kind(path), FailureKind::DamagedThere);
         assert_eq!(kind("error: object file .git/objects/51/24 is empty"), FailureKind::Damaged);
+        let stored = "fatal: loose object 5124 (stored in r.git/objects/51/24) is corrupt";
+        assert_eq!(kind(stored), FailureKind::Damaged);
+        assert_eq!(kind(&format!("remote: {stored}        \n{stored}")), FailureKind::DamagedThere);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Trees, commits, refs and index entries. Nothing here changes a work tree or HEAD, or runs a hook. The index is the one
 //! that `GIT_INDEX_FILE` names; only `reset_paths` is meant for the user's.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -14,6 +14,9 @@ use crate::error::Error;
 
 /// How much of other machines' files is read at once. Nobody writes that much by hand.
 const MAX_BLOBS: u64 = 1 << 30;
+
+/// How many paths one git process gets on its command line.
+const PATHS_AT_ONCE: usize = 500;
 
 /// For each commit, the run that its message names: empty if no handover made it.
 const RUN_FORMAT: &str = "--format=%x00%(trailers:key=Handover-Run,valueonly,separator=%x2C)";
@@ -87,11 +90,44 @@ impl Git {
         self.must(&["read-tree", "-i", "-m", "--aggressive", base, ours, theirs], None, 1_000).map(drop)
     }
 
-    /// Updates the index entries of these paths from the files on disk, ignored or not.
-    pub(crate) fn add(&self, paths: &[PathBuf]) -> Result<()> {
-        let mut arguments: Vec<&OsStr> = ["add", "--all", "--force", "--sparse", "--"].map(OsStr::new).to_vec();
-        arguments.extend(paths.iter().map(|path| path.as_os_str()));
-        self.must(&arguments, None, 1 << 20).map(drop)
+    /// Updates the index entries of these paths from the files on disk, ignored or not, byte for byte: no attribute of a file
+    /// changes what is stored. `no_files` is the tree without files.
+    pub(crate) fn add(&self, paths: &[PathBuf], no_files: &str) -> Result<()> {
+        let attributes = format!("--attr-source={no_files}");
+        let add = ["add", "--all", "--force", "--sparse", "--"];
+        let with = |options: &[&str]| {
+            let arguments = options.iter().map(OsString::from).chain(paths.iter().map(OsString::from));
+            self.must(&arguments.collect::<Vec<_>>(), None, 1 << 20).map(drop)
+        };
+        match with(&[&[attributes.as_str()], add.as_slice()].concat()) {
+            // git before 2.41 converts what attributes say.
+            Err(failure) if failure.names_unknown_option() => with(&add).and_then(|()| self.store_unconverted(paths)),
+            done => done,
+        }
+    }
+
+    /// Replaces the index entries of the files that attributes convert by what the files hold.
+    fn store_unconverted(&self, paths: &[PathBuf]) -> Result<()> {
+        let list = ["ls-files", "-z", "--stage", "--"].map(OsString::from);
+        let list: Vec<OsString> = list.into_iter().chain(paths.iter().map(OsString::from)).collect();
+        let files = parse::staged_files(&self.must(&list, None, MAX_BLOBS)?);
+        let names =
+            files.iter().flat_map(|(_, path)| [path.as_os_str().as_bytes(), b"\0"].concat()).collect::<Vec<_>>();
+        let converting = ["text", "crlf", "eol", "ident", "working-tree-encoding"];
+        let ask = [["check-attr", "-z", "--stdin"].as_slice(), &converting].concat();
+        let converted = parse::attributed(&self.must(&ask, Some(&names), MAX_BLOBS)?);
+        let converted: Vec<_> = files.iter().filter(|(_, path)| converted.contains(path)).collect();
+        for some in converted.chunks(PATHS_AT_ONCE) {
+            let hash = ["hash-object", "-w", "--no-filters", "--"].map(OsString::from);
+            let hash: Vec<OsString> = hash.into_iter().chain(some.iter().map(|(_, path)| path.into())).collect();
+            let ids = String::from_utf8_lossy(&self.must(&hash, None, 1 << 20)?).into_owned();
+            let entry = |((mode, path), id): (&&(String, PathBuf), &str)| {
+                [format!("{mode} {id} 0\t").as_bytes(), path.as_os_str().as_bytes(), b"\0"].concat()
+            };
+            let entries: Vec<u8> = some.iter().zip(ids.lines()).flat_map(entry).collect();
+            self.must(&["update-index", "-z", "--index-info"], Some(&entries), 1_000)?;
+        }
+        Ok(())
     }
 
     /// Writes the index as a tree.

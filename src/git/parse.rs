@@ -1,5 +1,6 @@
 //! Pure parsers of what git prints. They accept any bytes, because a file name may consist of any.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -133,6 +134,23 @@ pub(super) fn unmerged(answer: &[u8]) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = answer.split(|byte| *byte == 0).filter_map(path).collect();
     paths.dedup();
     paths
+}
+
+/// The answer of `git ls-files --stage -z`: `100644 <id> <stage>\tpath\0…`. The mode and the path of each file, without links.
+pub(super) fn staged_files(answer: &[u8]) -> Vec<(String, PathBuf)> {
+    let file = |entry: &[u8]| {
+        let tab = entry.iter().position(|byte| *byte == b'\t')?;
+        let mode = String::from_utf8_lossy(entry[..tab].split(|byte| *byte == b' ').next()?).into_owned();
+        mode.starts_with("100").then(|| (mode, Path::new(OsStr::from_bytes(&entry[tab + 1..])).to_path_buf()))
+    };
+    answer.split(|byte| *byte == 0).filter_map(file).collect()
+}
+
+/// The answer of `git check-attr -z`: path, attribute and value. The paths that have one of the attributes.
+pub(super) fn attributed(answer: &[u8]) -> HashSet<PathBuf> {
+    let fields: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
+    let has_one = |field: &&[&[u8]]| !matches!(field[2], b"unspecified" | b"unset");
+    fields.chunks_exact(3).filter(has_one).map(|field| Path::new(OsStr::from_bytes(field[0])).to_path_buf()).collect()
 }
 
 /// The answer of `git ls-tree -r -z`: `100644 blob <id>\tpath\0…`. Each file counts as new.

@@ -203,6 +203,11 @@ impl History {
         stems
     }
 
+    /// The file name of the archive with this id, without its ending.
+    pub(crate) fn archive_stem(id: &str) -> String {
+        file_name(id)
+    }
+
     fn find_in_entries(&self, id: &str) -> Result<FoundArchive, NotFound> {
         let entries = self.entries()?;
         let mut found: Vec<&SessionEntry> = entries.iter().filter(|entry| entry.get("session_id") == id).collect();
@@ -244,5 +249,5 @@ pub(crate) fn ambiguous(id: &str, ids: &[&str]) -> Error {
     }
     let part = if ids.iter().all(|other| other.starts_with(id)) { "begin" } else { "end" };
     Error::failed(format!("several sessions {part} with {}: {shown}", repr(id)))
-        .hint("name one of them by its whole id")
+        .hint("write more of the one that you mean")
 }

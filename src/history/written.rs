@@ -67,7 +67,8 @@ fn is_of(handoff: &Handoff, session: &SessionSpan<'_>) -> bool {
         return named == session.agent_session;
     }
     let Some(at) = time_of(handoff.text("generated_at")) else { return false };
-    session.since.is_some_and(|since| since <= at) && at <= session.until
+    // The time of a handoff has whole seconds.
+    session.since.is_some_and(|since| since.timestamp() <= at.timestamp()) && at <= session.until
 }
 
 #[cfg(test)]
@@ -98,6 +99,8 @@ mod tests {
         let unnamed = |time: &str| handoff(&[("generated_at", time)]);
         assert!(is_of(&unnamed("2026-11-15T10:00:00Z"), &span("S1", morning)));
         assert!(is_of(&unnamed("2026-11-15T10:00:00+00:00"), &span("", morning)));
+        // A handoff states its time without the fraction of a second.
+        assert!(is_of(&unnamed("2026-11-15T10:00:00Z"), &span("S1", Some("2026-11-15T10:00:00.250Z"))));
         for time in ["2026-11-15T08:59:59Z", "2026-11-15T12:00:01Z", "", "yesterday"] {
             assert!(!is_of(&unnamed(time), &span("S1", morning)), "{time}");
         }

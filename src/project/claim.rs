@@ -88,8 +88,10 @@ impl Claim<'_> {
             }
         }
         let place = configured.parent().unwrap_or(configured).display();
-        Err(Error::bad_data(format!("every name for your database in `{place}` is taken by one from elsewhere"))
-            .hint("look at these files, and move them away"))
+        Err(Error::bad_data(format!(
+            "`{place}` has no free name for your database: each is taken by a database that is not yours"
+        ))
+        .hint("look at these files, and move them away"))
     }
 
     /// Whether one of ours is at the path or beside it. Files of other users and links do not count.

@@ -31,6 +31,9 @@ const FILLER: &str = "yes yeah yep yup y no nope nah n ok okay k kk sure please 
     again retry try done wait stop hm hmm oh ah well to me all job work of course alright let's lets start finish up \
     just never mind nevermind understood noted either way both the a same is too also but maybe";
 
+/// The words of our skill, with which a person asks for a handover.
+const HANDOVER_WORDS: &str = "handoff handover checkpoint freeze";
+
 /// Words for bringing work to the repository, which is not work itself.
 const HOUSEKEEPING: &str = "commit push pull merge rebase amend squash ship pr mr open create draft changes change everything branch origin \
     main master remote from in message with git stage them these those first request update submit save \
@@ -49,9 +52,9 @@ const GREETINGS: &str = "hi hello hey heya hiya yo morning evening afternoon goo
 const NOTHING: &str = "none nothing left to do for now no n/a na further more remaining open steps work needed required tbd is \
     known yet at the moment all done everything";
 
-/// Commands of clients. They steer the client, not the work.
-const CLIENT_COMMANDS: &str = "add-dir agents approvals bashes bug clear compact config context copy cost diff doctor effort exit export \
-    extra-usage fast feedback fork help hooks ide install-github-app keybindings login logout mcp memory mention \
+/// Commands of clients, and those that our `install` adds. They steer the session, not the work.
+const CLIENT_COMMANDS: &str = "add-dir agents approvals bashes bug checkpoint clear compact config context copy cost diff doctor effort exit export \
+    extra-usage fast feedback fork freeze handoff help hooks ide install-github-app keybindings login logout mcp memory mention \
     model new output-style permissions plan plugin plugins privacy-settings quit reload-plugins release-notes rename \
     resume rewind sandbox settings skills stats status statusline terminal-setup theme todos upgrade usage vim voice";
 
@@ -344,12 +347,17 @@ pub(super) fn is_reply(text: &str) -> bool {
 
 /// Whether a text says nothing by itself: "yes", "ok thanks", "continue".
 pub(super) fn is_filler(text: &str) -> bool {
-    words_are_all(text, &[FILLER]) || is_mechanic(text)
+    words_are_all(text, &[FILLER, HANDOVER_WORDS]) || is_mechanic(text)
+}
+
+/// Whether a person only asks for a handover: "handoff", "checkpoint please".
+pub(super) fn is_handover_word(text: &str) -> bool {
+    words_are_all(text, &[FILLER, HANDOVER_WORDS]) && !words_are_all(text, &[FILLER])
 }
 
 /// Whether a text asks for nothing that anybody has to know later: filler, "commit it", "push".
 pub(super) fn is_trivial(text: &str) -> bool {
-    words_are_all(text, &[FILLER, HOUSEKEEPING]) || is_mechanic(text)
+    words_are_all(text, &[FILLER, HOUSEKEEPING, HANDOVER_WORDS]) || is_mechanic(text)
 }
 
 /// Whether a text means nothing without what was said before: "do both please", "the second one".
@@ -373,6 +381,7 @@ pub(super) fn is_nothing(text: &str) -> bool {
 /// Whether a slash command steers the client rather than the work.
 pub(super) fn is_client_command(text: &str) -> bool {
     let name = text.trim_start().trim_start_matches('/').split_whitespace().next().unwrap_or_default();
+    let name = name.strip_prefix("agent-handover:").unwrap_or(name);
     CLIENT_COMMANDS.split(' ').any(|known| name.eq_ignore_ascii_case(known))
 }
 
@@ -484,6 +493,10 @@ mod tests {
             "lgtm",
             "sounds good",
             "continue where we left off",
+            "handoff",
+            "ok, handoff please",
+            "Checkpoint!",
+            "$handoff",
         ] {
             assert!(is_filler(text) && is_trivial(text), "{text}");
         }
@@ -503,6 +516,7 @@ mod tests {
             "continue with the lexer",
             "ja, bitte den Parser",
             "read the handoff and fix lexer.rs",
+            "validate the handoff",
             "修复解析器",
         ] {
             assert!(!is_trivial(text), "{text}");

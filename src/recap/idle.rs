@@ -1,6 +1,6 @@
 //! Whether a session changed nothing: no edit, no commit, no decision, nothing left open.
 
-use super::{Account, GoalSource, Material, Rule};
+use super::{Account, GoalSource, Material, Rule, cues};
 use crate::transcript::{TodoStatus, UtteranceKind};
 
 pub(super) const RULE: Rule = Rule { name: "idle", apply };
@@ -16,15 +16,22 @@ fn apply(material: &Material<'_>, account: &mut Account) {
     let has_next = account.goal.is_some() && !account.next.is_empty();
     let has_said = !material.note.trim().is_empty() || !material.state.trim().is_empty();
     let has_decided = !account.rulings.is_empty() || account.goal_source == GoalSource::Stated;
-    account.is_idle = !account.goes_on && !has_next && !has_said && !has_decided && is_short(account);
+    account.is_idle = !account.goes_on && !has_next && !has_said && !has_decided && is_short(material, account);
 }
 
-/// Whether this was a question or two. A longer talk is worth an account of its own, whatever came of it. So is an answer
-/// without a question: it belongs to a request that was handed over before.
-fn is_short(account: &Account) -> bool {
+/// Whether this was a greeting, a "handoff", or a question or two. A longer talk is worth an account of its own, whatever came of it. So
+/// is an answer without a question: it belongs to a request that was handed over before.
+fn is_short(material: &Material<'_>, account: &Account) -> bool {
     let answers: usize = account.conclusions.iter().map(|line| line.text.len()).sum();
-    let has_questions = !account.asked.is_empty() || answers == 0;
+    let has_questions = !account.asked.is_empty() || answers == 0 || asks_for_no_work(material);
     has_questions && account.asked.len() <= MAX_QUESTIONS && answers <= MAX_ANSWERS
+}
+
+fn asks_for_no_work(material: &Material<'_>) -> bool {
+    let talk = material.transcript.iter().flat_map(|transcript| &transcript.talk);
+    let mut requests = talk.filter(|said| said.kind == UtteranceKind::Request).peekable();
+    requests.peek().is_some()
+        && requests.all(|request| cues::is_greeting(&request.text) || cues::is_handover_word(&request.text))
 }
 
 fn edited(material: &Material<'_>) -> bool {
@@ -90,5 +97,12 @@ mod tests {
         assert!(is_idle(&Transcript::default(), "", false));
         let answer = transcript(vec![said(1, UtteranceKind::AgentText, "Looks good.")]);
         assert!(!is_idle(&answer, "", false), "the request was handed over before");
+    }
+
+    #[test]
+    fn a_greeting_and_its_answer_are_idle() {
+        assert!(is_idle(&talk("Good morning", "Good morning. Next is the lexer; shall I go on?"), "", false));
+        assert!(is_idle(&talk("handoff", "Handoff written."), "", false));
+        assert!(!is_idle(&talk("yes", "Deployed."), "", false), "the request was handed over before");
     }
 }

@@ -14,15 +14,18 @@ const MAX_BYTES: usize = 450;
 
 fn apply(material: &Material<'_>, account: &mut Account) {
     let mut found = std::mem::take(&mut account.next);
+    // What the note says was looked at where it was read.
+    let noted = found.len();
     if let Some(transcript) = material.transcript {
         found.extend(unanswered(transcript));
         found.extend(of_last_message(transcript));
         found.extend(of_todos(transcript));
         found.extend(of_plan(transcript, material.has_changes));
     }
-    for line in found {
+    for (number, line) in found.into_iter().enumerate() {
         let is_known = account.next.iter().any(|known| sounds(&known.text) == sounds(&line.text));
-        if account.next.len() < MAX_ACTIONS && !is_known && is_action(&line.text) {
+        let is_action = number < noted || is_action(&line.text);
+        if account.next.len() < MAX_ACTIONS && !is_known && is_action {
             account.next.push(line);
         }
     }
@@ -78,8 +81,8 @@ fn of_last_message(transcript: &Transcript) -> Vec<Line> {
     Vec::new()
 }
 
-/// Whether a request is more than a ruling or a question. A correction is about what the agent said, so what it said is next
-/// is in doubt.
+/// Whether a request is more than a ruling or a question. After a correction, the next action that the agent stated is in
+/// doubt.
 fn begins_work(transcript: &Transcript, request: &Utterance) -> bool {
     let is_edited = transcript.work.iter().any(|work| work.turn == request.turn && !work.edited.is_empty());
     let is_question = || {

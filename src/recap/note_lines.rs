@@ -64,7 +64,9 @@ const NEXT_OF_SOMETHING: &str = "release version week session month sprint line 
 
 pub(super) fn apply(material: &Material<'_>, account: &mut Account) {
     let who = speaker(material);
-    for (part, text) in parse(material.note) {
+    // A person who writes `next: push it` means it. An agent writes it at the end of every session.
+    let is_next = if who == Speaker::Person { says_something } else { is_action };
+    for (part, text) in parts(material.note, Some(Part::Next), is_next) {
         let lines = match part {
             Part::Goal => continue,
             Part::Next => &mut account.next,
@@ -86,16 +88,16 @@ pub(super) fn speaker(material: &Material<'_>) -> Speaker {
 
 /// The parts of a text in its order, each a cut of it.
 pub(super) fn parse(text: &str) -> Vec<(Part, String)> {
-    parts(text, Some(Part::Next))
+    parts(text, Some(Part::Next), is_action)
 }
 
 /// Like [`parse`]. An unticked box is next only below a heading or a label that says so.
 pub(super) fn parse_without_boxes(text: &str) -> Vec<(Part, String)> {
-    parts(text, None)
+    parts(text, None, is_action)
 }
 
-/// `open_box` is what an unticked box is, whatever it is below.
-fn parts(text: &str, open_box: Option<Part>) -> Vec<(Part, String)> {
+/// `open_box` is what an unticked box is, whatever it is below. `is_next` is what counts as a next action.
+fn parts(text: &str, open_box: Option<Part>, is_next: fn(&str) -> bool) -> Vec<(Part, String)> {
     let mut found = Vec::new();
     let mut section = Section::default();
     for passage in passages(text) {
@@ -122,8 +124,12 @@ fn parts(text: &str, open_box: Option<Part>) -> Vec<(Part, String)> {
         }
         *text = beginning(text, MAX_BYTES);
     }
-    found.retain(|(part, text)| !text.is_empty() && (*part != Part::Next || is_action(text)));
+    found.retain(|(part, text)| !text.is_empty() && (*part != Part::Next || is_next(text)));
     found
+}
+
+fn says_something(text: &str) -> bool {
+    !cues::is_filler(text) && !cues::is_nothing(text)
 }
 
 /// Whether something can be done next. "Continue" and "none" cannot.

@@ -15,7 +15,7 @@
 //! | `writer` | adding, continuing and removing documents |
 //! | `sources` | the files that belong in the index, as they are now |
 //! | `kept_talk` | kept talk in the place of transcripts that are gone |
-//! | `look` | which of them an update looks at |
+//! | `look` | which of the sources an update reads |
 //! | `ahead` | reading new transcripts on other threads while the index is written |
 //! | `update` | bringing the index up to date within a time limit |
 //! | `words`, `porter` | the words of a text, in the form in which the index knows them |
@@ -35,7 +35,7 @@
 //! | `find` | one search of a project, the same for people and agents |
 //! | `meaning` | whether the user's program is asked for vectors, and what an answer says about it |
 //! | `vectors/` | the vectors of passages (feature `vectors`) |
-//! | `fuse` | one ranking from that by words and that by vectors (feature `vectors`) |
+//! | `fuse` | merging the ranking by words with the ranking by vectors (feature `vectors`) |
 
 mod action;
 mod ahead;

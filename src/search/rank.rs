@@ -14,13 +14,14 @@ use super::passage::PassageKind;
 use super::store::{DocumentFacts, StoredPassage, Totals};
 use super::words;
 
-/// The constants of the ranking. They come from a recipe that was measured on LoCoMo and on coding sessions: it was chosen on five
-/// of the ten conversations, and judged on the other five and on 309 coding sessions. Nothing was tuned here. What leaving one out
-/// costs is in points of hit@1. Left out of the recipe is what only fits conversations: speakers. `command` is our own.
+/// The constants of the ranking. They come from a recipe that was measured on LoCoMo and on coding sessions: it was chosen on
+/// five of the ten conversations, and judged on the other five and on 309 coding sessions. Nothing was tuned here. The points
+/// beside a constant say how much hit@1 falls without it. The recipe also weighs who speaks; that fits only conversations and
+/// is left out. `command` is not in the recipe.
 pub(super) struct Weights {
     /// How much a neighbour's words count. 1.3 points.
     neighbour: f64,
-    /// How soon more of the same word stops to count in a passage, which is short: early.
+    /// How soon further occurrences of a word stop to count. Passages are short, so it is soon.
     passage_k1: f64,
     passage_b: f64,
     /// How much of the question's words a passage has, as a factor: one that has all of them is the best answer.
@@ -143,7 +144,7 @@ pub(super) fn rank(
             Ranked { score, ..ranked }
         })
         .collect();
-    // Of two that are as good, the newer one. When they were indexed says nothing.
+    // If two are equally good, the newer one comes first. The time of indexing does not matter.
     let age = |ranked: &Ranked| documents.get(&ranked.document).map(|facts| (facts.ended, &facts.session));
     ranked.sort_by(|a, b| {
         b.score.total_cmp(&a.score).then_with(|| age(b).cmp(&age(a))).then_with(|| b.passage.cmp(&a.passage))

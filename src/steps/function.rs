@@ -37,7 +37,7 @@ fn preview(context: &Context<'_>, _: &Value) -> Result<String> {
 fn act(context: &Context<'_>, _: &Value) -> Result<Outcome, Failure> {
     let Some(function) = context.provided.function(context.step) else {
         let message = "it is a function of the program that recorded this handover";
-        return Err(Error::failed(message).hint("run that program again: it goes on with this handover").into());
+        return Err(Error::failed(message).hint("start that program again: it continues this handover").into());
     };
     function().map_err(|cause| Error::failed(cause.to_string()))?;
     Ok(Outcome::new("returned"))

@@ -1,7 +1,7 @@
 //! Copilot CLI: `~/.copilot/session-state/<session>/events.jsonl`, for all projects.
 //!
 //! Versions seen: 1.0.102, run against a stub, and its schema of events. Events of sub-agents are in the same file, with the
-//! id of the agent or of the call that started it: what they did counts, what they said does not. Older versions kept
+//! id of the agent or of the call that started it. What sub-agents did counts; what they said does not. Older versions kept
 //! `history-session-state/*.json`, which is not read. To-dos that the agent keeps in a database by SQL are not read.
 
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::{TranscriptFormat, bounded_json, todo_list};
 use crate::base::env;
 
 const EVENTS: &str = "events.jsonl";
-/// Who else writes messages in the person's name: skills, hooks, the client itself.
+/// The sources of messages that programs write in the person's name: skills, hooks, the client itself.
 const PROGRAMS: &[&str] = &["autopilot", "hook", "instruction", "skill", "system"];
 
 pub(super) const FORMAT: TranscriptFormat = TranscriptFormat {

@@ -155,9 +155,9 @@ mod tests {
         assert_eq!(of_person_in_parts(parts.into_iter()), "fix it\nnow");
     }
 
-    /// Looking back from each of the tags would never end; this test ends because there is one pass.
+    /// If each tag searched the text before it, this test would take hours. There is only one pass over the text.
     #[test]
-    fn many_tags_are_looked_through_in_one_go() {
+    fn a_text_of_many_tags_takes_one_pass() {
         for (part, kept) in [
             ("<", "<"),
             ("x<skill>", "x"),

@@ -72,7 +72,7 @@ fn beginning(whole: &str, most: usize) -> &str {
     &kept[..kept.rfind(char::is_whitespace).unwrap_or(kept.len())]
 }
 
-/// The text that is written with escapes. One that JSON does not know stands for nothing.
+/// A string without its escapes. An escape that JSON does not know is left out.
 fn read_escapes(written: &str) -> String {
     let mut read = String::with_capacity(written.len().min(MAX_TEXT + 4));
     let mut rest = written;

@@ -145,7 +145,7 @@ fn unreadable(database: &Path, cause: rusqlite::Error) -> Error {
 }
 
 fn unknown(database: &Path) -> Error {
-    Error::bad_data(format!("`{}` has no sessions of OpenCode that are understood", database.display()))
+    Error::bad_data(format!("`{}` has no sessions of OpenCode that this program can read", database.display()))
 }
 
 /// The paths of the sessions in or below these directories, newest first, and whether these are all.

@@ -212,7 +212,7 @@ mod tests {
         put(&projects.join("-a-b-c/old.jsonl"), "/a/b.c", "", 50);
         let changed = put(&projects.join("-a-b-c/new.jsonl"), "/a/b.c", "more", 10);
         put(&projects.join("-a-b-c-deep/below.jsonl"), "/a/b.c/deep", "", 20);
-        // Names that the same rule makes of other places, and what is no session.
+        // Directories whose names the same rule makes of other paths, and files that are not sessions.
         put(&projects.join("-a-b-c/other.jsonl"), "/a/b/c", "", 5);
         put(&projects.join("-a-b-cd/other.jsonl"), "/a/b.cd", "", 5);
         put(&projects.join("-a-b-c/new/subagents/agent-1.jsonl"), "/a/b.c", "", 5);

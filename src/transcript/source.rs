@@ -141,8 +141,8 @@ pub enum Asks {
 
 fn unknown(path: &Path) -> Error {
     let known: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    Error::bad_data(format!("`{}` is not a transcript of an agent that is understood", path.display()))
-        .hint(format!("understood are those of {}", known.join(", ")))
+    Error::bad_data(format!("`{}` is not a transcript that this program can read", path.display()))
+        .hint(format!("it reads the transcripts of {}", known.join(", ")))
 }
 
 /// Reads a transcript from `start` to `end`. `None` if there is no file.

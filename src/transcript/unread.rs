@@ -55,7 +55,7 @@ fn not_understood(format: &'static TranscriptFormat, home: &Path, roots: &[PathB
     newest
         .filter_map(|(_, path)| match source::has_records(format, &path) {
             Ok(true) => None,
-            Ok(false) => Some(unread(path, "has no record of a format that is understood".to_owned())),
+            Ok(false) => Some(unread(path, "has no record that this program can read".to_owned())),
             Err(error) => Some(unread(path, error.one_line())),
         })
         .collect()

@@ -96,8 +96,8 @@ fn lines_within(lines: &[String], room: Room) -> String {
     kept
 }
 
-/// The room that nothing but the parts which may take it could use. It only grows with the budget, so it counts the
-/// longest first and last lines, whichever are shown.
+/// The room that is left for the parts that may take the rest of the page, even if every other part is shown whole. It must
+/// only grow with the budget. So it leaves room for the longest first and last lines, also if shorter ones are shown.
 fn rest(whole: Room, draft: &Draft<'_>) -> Room {
     let lines = FIRST_AND_LAST_LINES.max(draft.lead.len() + draft.end.len());
     let fixed = Room { bytes: lines, tokens: lines };

@@ -500,7 +500,7 @@ fn one_bad_record_does_not_block_the_others() {
     let exported = world.later(&["history", "export", "--all", "--format", "jsonl"]).expect(1);
     assert!(exported.stderr.contains("bad.md") && exported.stderr.contains("empty.md"), "{}", exported.stderr);
     assert_eq!(exported.stdout.lines().count(), 1);
-    // One in a store is left out and told of; the others come in.
+    // Such a record in a store is left out and reported; the others are imported.
     let mut store = sample_json("store/handoffs.json");
     store["items"][0]["created_at"] = "9999-12-31T23:59:59Z".into();
     store["items"][1]["id"] = "latest".into();

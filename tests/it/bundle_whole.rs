@@ -106,6 +106,7 @@ fn a_kill_leaves_no_key_and_no_export_behind() {
 #[test]
 fn a_kill_in_a_linked_worktree_leaves_no_temporary_file_in_the_users_state() {
     let world = World::with_git();
+    world.first_commit();
     world.git(&["worktree", "add", "-q", "../tree"]);
     let path = sample("v2-unsigned.json").display().to_string();
     let import = ["history", "import", "--allow-unsigned", "--input", &path];

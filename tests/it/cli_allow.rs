@@ -78,7 +78,7 @@ memory/x.md may be published as it is now; after a change it must be allowed aga
 #[test]
 fn a_file_that_cannot_be_read_or_a_pause_allows_nothing() {
     let world = World::new();
-    world.run(&["allow", "--secret", "not/there.md"]).expect(74);
+    world.run(&["allow", "--secret", "not/there.md"]).expect(1);
     world.run(&["allow", "--secret", "."]).expect(74);
     world.write("x.md", ["AKIA", "Z5GFH3LQMNOP7RST"].concat());
     world.write("PAUSE", "");

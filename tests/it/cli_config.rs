@@ -102,6 +102,22 @@ hint: nothing was recorded: fix this, then run the handover again
 "#]]
     );
     assert_data_eq!(
+        told("[[step]]\nname = \"t\"\nkind = \"command\"\nrun = \"make test\"\n"),
+        str![[r#"
+error: `run` in a `command` step must be an array of strings, found `"make test"`
+ --> handover.toml:4:7
+  |
+4 | run = "make test"
+  |       ^^^^^^^^^^^
+  |
+  = help: write `run = ["make", "test"]`
+hint: nothing was recorded: fix this, then run the handover again
+
+"#]]
+    );
+    let piped = told("[[step]]\nname = \"t\"\nkind = \"command\"\nrun = \"make | tail\"\n");
+    assert!(!piped.contains("help: write"), "{piped}");
+    assert_data_eq!(
         told("[note]\nsession = 5\n"),
         str![[r#"
 error: `session` in `[note]` must be a string, found `5`
@@ -410,6 +426,26 @@ error: `memory_dir`: `out/memory` leaves the project `$WORLD/project`
   |              ^^^^^^^^^^^^
   |
   = help: make it a real directory, or write an absolute path if you mean a place outside
+hint: nothing was recorded: fix this, then run the handover again
+
+"#]]
+    );
+}
+
+#[test]
+fn a_bracket_that_is_not_closed_is_one_error() {
+    assert_data_eq!(
+        told(
+            "step = [\n  { name = \"a\", kind = \"note\"\n  { name = \"b\", kind = \"note\" },\n]\n[backend]\ntype = \"null\"\n"
+        ),
+        str![[r#"
+error: this `{` is not closed
+ --> handover.toml:2:3
+  |
+2 |   { name = "a", kind = "note"
+  |   ^
+  |
+  = help: write `}` where it ends
 hint: nothing was recorded: fix this, then run the handover again
 
 "#]]

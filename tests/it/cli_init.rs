@@ -35,6 +35,17 @@ fn init_adds_the_tests_of_the_project_as_a_step() {
 }
 
 #[test]
+fn init_names_allow_only_where_it_is_needed() {
+    let world = World::with_git();
+    let told = world.run(&["init"]).expect(0).stderr;
+    assert!(told.contains("\nnext: read the file; `agent-handover run \"") || told.starts_with("next: "), "{told}");
+    assert!(!told.contains("allow"), "{told}");
+    std::fs::remove_file(world.path("handover.toml")).unwrap();
+    world.write("go.mod", "module a\n");
+    assert!(world.run(&["init"]).expect(0).stderr.contains("`agent-handover allow`"));
+}
+
+#[test]
 fn init_never_overwrites() {
     for place in ["handover.toml", ".agent-handover/handover.toml"] {
         let world = World::new();

@@ -1,5 +1,7 @@
 //! What a shell and `man` get: completions, manual pages, examples, the schema, and words that are not commands.
 
+use std::path::Path;
+
 use super::support::*;
 
 /// What a shell is offered behind these words.
@@ -28,7 +30,14 @@ fn a_shell_is_offered_commands_options_sessions_items_runs_and_steps() {
     let item = item.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
     assert!(offered(&world, &["memory", "done", ""]).contains(&item));
     let run = world.run(&["status", "--json"]).expect(0).json()["run"]["id"].as_str().unwrap().to_owned();
-    assert!(offered(&world, &["logs", ""]).contains(&run));
+    // As lists show it.
+    let short = &run[run.len() - 8..];
+    for words in [&["logs", ""][..], &["status", ""], &["run", "--abandon", ""]] {
+        assert!(offered(&world, words).contains(short), "{words:?}");
+    }
+    assert!(offered(&world, &["memory", "add", "op"]).contains("open_loop"));
+    world.run(&["history", "create", "--goal", "日本語", "--next", "直す", "--quiet"]).expect(0);
+    assert!(offered(&world, &["history", "show", ""]).lines().any(|id| id.starts_with("2026-11-15-1004")));
     assert!(offered(&world, &["logs", &run, ""]).contains("note"));
     assert!(offered(&world, &["install", "cl"]).contains("claude-code"));
 }
@@ -62,11 +71,29 @@ fn completions_are_printed_for_each_shell_and_refused_for_others() {
     world.run(&["completions", "tcsh"]).expect(64);
 }
 
+/// zsh takes the file as a function, and the first call of that function must complete, too.
+#[test]
+fn the_first_tab_in_zsh_completes() {
+    if !is_installed("zsh") {
+        return skip("no zsh");
+    }
+    let world = World::new();
+    let script = world.run(&["completions", "zsh"]).expect(0).stdout;
+    world.write("functions/_agent-handover", script);
+    let first = "compdef() { :; }; _describe() { print -l -- ${(P)3}; }; fpath=($PWD/functions $fpath)
+        autoload -Uz _agent-handover; words=(agent-handover stat); CURRENT=2; _agent-handover";
+    let path = format!("{}:{}", Path::new(BINARY).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut zsh = world.clean("zsh");
+    let offered = finish(zsh.args(["-f", "-c", first]).env("PATH", path)).expect(0).stdout;
+    assert!(offered.starts_with("status:"), "{offered}");
+}
+
 #[test]
 fn every_command_has_a_manual_page_with_its_examples() {
     let world = World::new();
     let page = world.run(&["man", "history", "show"]).expect(0).stdout;
-    assert!(page.contains("agent\\-handover history show latest"), "{page}");
+    assert!(page.contains("\n.SH EXAMPLES\n.nf\n\\&agent\\-handover history show latest\n"), "{page}");
+    assert!(!page.contains("EXTRA"), "{page}");
     assert!(world.run(&["man"]).expect(0).stdout.contains("agent\\-handover \\- Lets a coding agent"));
     assert!(world.run(&["man", "nosuch"]).expect(64).stderr.contains("there is no command `nosuch`"));
     world.run(&["man", "--output", "pages"]).expect(0);
@@ -129,6 +156,37 @@ fn a_session_is_named_in_the_same_way_everywhere() {
     world.run(&["history", "render", "--id", start]).expect(0);
     world.run(&["history", "close", end, "--status", "done"]).expect(0);
     world.run(&["history", "show", "nosuch"]).expect(1);
+}
+
+#[test]
+fn a_session_in_any_script_has_a_short_id_and_an_agent() {
+    let world = World::new();
+    let create = |goal: &str| {
+        world.run(&["history", "create", "--quiet", "--agent", "codex", "--goal", goal, "--next", "直す"]).expect(0);
+    };
+    create("日本語のエラーメッセージ");
+    let list = world.run(&["history", "list", "--agent", "codex"]).expect(0).stdout;
+    assert!(list.ends_with("  2026-11-15-1004\n"), "{list}");
+    assert!(world.run(&["history", "show", "2026-11-15-1004"]).expect(0).stdout.contains("日本語"));
+}
+
+#[test]
+fn a_handover_is_named_in_the_same_way_by_status_and_logs() {
+    let world = World::new();
+    let step = |name: &str| format!("[[step]]\nname = \"{name}\"\nkind = \"command\"\nshell = \"echo {name}\"\n\n");
+    world.write("handover.toml", step("tests") + &step("build"));
+    world.run(&["run", "--quiet", "--note", "n"]).expect(0);
+    let id = world.run(&["check", "--json"]).expect(2).json()["run"].as_str().unwrap().to_owned();
+    let end = &id[id.len() - 8..];
+    for name in [id.as_str(), end, &end.to_lowercase(), "latest"] {
+        assert!(world.run(&["status", name]).expect(0).stdout.contains(&format!("run: {end} ")), "{name}");
+        // The steps are in the order of the plan.
+        assert_eq!(world.run(&["logs", name]).expect(0).stdout, "== tests\ntests\n== build\nbuild\n", "{name}");
+    }
+    assert_eq!(world.run(&["status", "--run", end]).expect(0).stdout, world.run(&["status", end]).expect(0).stdout);
+    world.run(&["status", end, "--run", end]).expect(64);
+    let unknown = world.run(&["logs", "zz"]).expect(1).stderr;
+    assert!(unknown.starts_with("error: no handover on record begins or ends with `zz`\n"), "{unknown}");
 }
 
 #[test]

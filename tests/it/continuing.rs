@@ -362,6 +362,18 @@ fn a_session_that_no_handoff_is_about_is_continued_from_its_transcript() {
     }
 }
 
+/// The session may begin in the second in which its handoff was written.
+#[test]
+fn the_word_handoff_is_not_the_work_that_is_continued() {
+    let world = World::with_git();
+    Transcript::of(&world, "s1", "2026-11-15T10:04:05.400Z").asks("handoff").says("Handoff written.");
+    let create =
+        ["history", "create", "--goal", "Count words", "--next", "Handle files", "--validation", "make=passed"];
+    world.run(&create).expect(0);
+    let printed = world.run(&["continue", "codex", "--print"]).expect(0).stderr_ignored("progress of the run").stdout;
+    assert!(printed.starts_with("codex 'Continue this work: Count words\n"), "{printed}");
+}
+
 #[test]
 fn a_brief_is_what_a_person_reads_and_has_no_orders() {
     let world = World::with_git();

@@ -411,11 +411,28 @@ fn the_examples_run() {
             assert!(world.read(NOTES).contains("tried an example"), "{}: {}", path.display(), output.stderr);
         }
     }
-    let program = PathBuf::from(BINARY).with_file_name("examples").join("hand_over");
     let world = World::new();
-    let output = finish(world.clean(&program).args(["said by a program", "where it stands"]));
+    let output = finish(world.clean(example_program("hand_over")).args(["said by a program", "where it stands"]));
     assert_eq!(output.code, 0, "{}", output.stderr);
     assert!(world.read(NOTES).contains("said by a program"));
+    world.run(&["check"]).expect(2);
+}
+
+/// `cargo test` compiles the example, so it compiles what the page shows.
+#[test]
+fn the_program_on_the_page_about_the_library_is_an_example_that_runs() {
+    let is_rust = |part: &Part| matches!(part, Part::Block(_, info, _) if info == "rust");
+    let mut blocks = parts("docs/library.md").into_iter().filter(is_rust);
+    let (Some(Part::Block(_, _, block)), None) = (blocks.next(), blocks.next()) else { panic!("one block is shown") };
+    let source = text("examples/library.rs");
+    let before = source.strip_suffix(&block).expect("examples/library.rs ends with the block of docs/library.md");
+    for line in before.lines() {
+        assert!(line.is_empty() || line.starts_with("//!") || line.starts_with("#![allow("), "{line} is not shown");
+    }
+    let world = World::with_git();
+    finish(&mut world.clean(example_program("library"))).expect(0);
+    assert!(world.read(STATE).contains("error spans"));
+    assert_eq!(world.read("wiki.txt"), "parser done\n");
     world.run(&["check"]).expect(2);
 }
 

@@ -38,8 +38,12 @@ fn a_session_whose_transcript_cannot_be_used_is_handed_over_from_what_its_hooks_
     for (case, make, why) in [
         ("null", None, "the agent names no transcript"),
         ("missing", Some(None), "does not exist"),
-        ("unknown", Some(Some("{\"kind\":\"of another program\"}\n")), "is not a transcript of"),
-        ("binary", Some(Some("\u{1}\u{2}\n\u{0}")), "is not a transcript of"),
+        (
+            "unknown",
+            Some(Some("{\"kind\":\"of another program\"}\n")),
+            "is not a transcript that this program can read",
+        ),
+        ("binary", Some(Some("\u{1}\u{2}\n\u{0}")), "is not a transcript that this program can read"),
         ("empty", Some(Some("")), "is empty"),
     ] {
         let world = World::with_git();

@@ -825,7 +825,7 @@ fn killed_anywhere_an_install_can_be_repeated_and_undone() {
                     assert_eq!(world.strays(), [""; 0], "{case}");
                 }
                 world.agent(&[&["uninstall"], &agents[..]].concat()).expect(0);
-                // The directories that a user's state lies in cannot be on record before they are there.
+                // The directories above the user's state were made by the first command and stay.
                 let mut after = world.all();
                 after.retain(|path, text| !(path.starts_with("home/.local") && text.starts_with("directory")));
                 assert_eq!(after, before, "{case}");

@@ -1,25 +1,14 @@
 //! The library as another program uses it: `examples/hand_over.rs`, killed anywhere and started again.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use agent_handover::testing::base::fault::POINTS;
 
 use super::support::*;
 
-/// The example as `cargo test` builds it. If only this test binary was built, the example is built first.
-fn example() -> PathBuf {
-    let example = Path::new(BINARY).parent().unwrap().join("examples/hand_over");
-    if !example.exists() {
-        let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--example", "hand_over"]).status().unwrap();
-        assert!(built.success());
-    }
-    example
-}
-
 /// The example with these words. `start` counts the starts in one world, each of which makes ids of its own.
 fn command(world: &World, start: u32) -> Command {
-    let mut command = world.clean(example());
+    let mut command = world.clean(example_program("hand_over"));
     let ids = seed(&format!("library {start}"));
     command.args(["parser done", "spans are next"]).env("AGENT_HANDOVER_TEST_IDS", ids);
     command

@@ -95,6 +95,7 @@ mod size;
 mod strangers;
 mod support;
 mod sweep;
+mod terminal;
 mod transcript_agents;
 mod transcript_identity;
 mod transcript_talk;

@@ -213,7 +213,7 @@ fn what_is_captured_is_in_the_state_and_can_be_closed_by_its_id() {
     assert!(client.refused("capture", json!({ "done": ["ffffffff"] })).contains("`show` with the id `state`"));
     assert!(client.refused("capture", json!({})).contains("says nothing"));
     assert!(client.refused("capture", json!({ "gaol": "x" })).contains("did you mean `goal`?"));
-    // One wrong part, and none of it is recorded.
+    // If one part is wrong, nothing of the capture is recorded.
     client.refused("capture", json!({ "goal": "another", "done": ["ffffffff"] }));
     let answer = client.call("capture", json!({ "done": [loop_id], "known_issues": ["slow on macOS"] }));
     assert!(answer.contains("done open_loop") && answer.contains("added known_issue"), "{answer}");
@@ -322,7 +322,7 @@ fn a_client_is_answered_about_its_roots_and_about_no_other_project() {
     assert!(!client.call("search", json!({ "query": "project decision" })).contains("other project"));
     assert_eq!(client.end(), 0);
     assert_eq!(state(&world).len(), 1);
-    // Without roots, the home directory is not a project.
+    // A client without roots is refused there, because the home directory is not a project.
     let mut command = world.command(&["mcp"]);
     command.current_dir(world.home());
     let mut client = Client::initialized(command, &[]);
@@ -386,7 +386,7 @@ fn while_paused_what_is_said_waits_and_is_not_an_error() {
 }
 
 #[test]
-fn what_is_not_a_request_is_survived() {
+fn the_server_survives_input_that_is_not_a_request() {
     let world = World::with_git();
     let mut client = Client::legacy(&world);
     for line in [
@@ -415,7 +415,7 @@ fn what_is_not_a_request_is_survived() {
     assert_eq!(state(&world)[0].1, "still here");
 }
 
-/// The code of the error that answers a line as it is, by the id 7.
+/// Sends a line unchanged, and returns the code of the error that answers the id 7.
 fn code_of(client: &mut Client, line: &str) -> i64 {
     client.write(line.as_bytes());
     let answer = client.answer(7);
@@ -431,7 +431,7 @@ fn every_request_with_an_id_is_answered() {
     for mut client in [Client::legacy(&world), Client::modern(&world)] {
         client.ask("tools/list", json!({}));
         for (code, line) in [
-            // Too long, with the id before and after what makes it so.
+            // Lines that are too long, with the id at the beginning and at the end.
             (-32600, format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"{long}"}}}}"#)),
             (-32600, format!(r#"{{"method":"tools/call","params":{{"name":"{long}"}},"jsonrpc":"2.0","id":7}}"#)),
             (-32700, format!(r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{deep}}}"#)),
@@ -475,7 +475,7 @@ fn answers_notifications_and_noise_are_not_answered() {
     assert_eq!(client.end(), 0);
 }
 
-/// What a client says before it opens the conversation ends nothing.
+/// A message before the conversation is open does not end the server.
 #[test]
 fn a_conversation_that_opens_oddly_goes_on() {
     let world = World::with_git();
@@ -519,7 +519,7 @@ fn a_last_line_without_a_line_break_is_heard() {
 }
 
 #[test]
-fn requests_at_once_are_all_answered_and_a_cancelled_one_holds_up_nobody() {
+fn simultaneous_requests_are_all_answered_and_a_cancelled_one_delays_none() {
     let world = World::with_git();
     let mut client = Client::legacy(&world);
     let mut open: Vec<u64> = (0..20)
@@ -540,9 +540,9 @@ fn requests_at_once_are_all_answered_and_a_cancelled_one_holds_up_nobody() {
     }
 }
 
-/// Of two goals that are sent without waiting, the later one holds, also if the first call has to ask for the roots.
+/// Two goals are sent without waiting for an answer. The later one stays, also if the first call has to ask for the roots.
 #[test]
-fn writes_at_once_are_carried_out_in_their_order() {
+fn simultaneous_writes_are_carried_out_in_their_order() {
     for has_roots in [false, true] {
         let world = World::with_git();
         let root = format!("file://{}", world.root().display());
@@ -602,7 +602,7 @@ fn a_client_that_leaves_at_once_is_heard() {
     assert_eq!(client.end(), 0);
 }
 
-/// Killed anywhere in the middle of a capture, the next command finds all of it or nothing.
+/// After a kill at any place of a capture, the next command finds all of it or nothing.
 #[test]
 fn a_capture_that_is_killed_is_whole_or_absent() {
     let expected: Vec<(String, String)> = {

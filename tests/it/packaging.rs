@@ -186,14 +186,21 @@ impl Included {
     }
 
     fn covers(&self, path: &str) -> bool {
-        self.0.iter().any(|pattern| {
-            let pattern = pattern.strip_prefix('/').unwrap();
-            match pattern.strip_suffix("**") {
-                Some(directory) => path.starts_with(directory),
-                None => path == pattern,
-            }
-        })
+        !is_of_another_package(path)
+            && self.0.iter().any(|pattern| {
+                let pattern = pattern.strip_prefix('/').unwrap();
+                match pattern.strip_suffix("**") {
+                    Some(directory) => path.starts_with(directory),
+                    None => path == pattern,
+                }
+            })
     }
+}
+
+/// Whether cargo leaves a path out because a directory above it has a `Cargo.toml` of its own, whatever `include` says.
+fn is_of_another_package(path: &str) -> bool {
+    let above = Path::new(path).ancestors().skip(1).filter(|directory| !directory.as_os_str().is_empty());
+    above.into_iter().any(|directory| root().join(directory).join("Cargo.toml").exists())
 }
 
 /// A path without `..`, or nothing if it leads out.
@@ -257,6 +264,10 @@ fn the_crate_has_no_entry_for_nothing_and_no_suite_that_it_cannot_run() {
         let path = pattern.trim_start_matches('/').trim_end_matches("/**");
         assert!(pattern.starts_with('/') && !path.contains('*'), "{pattern} is neither a file nor a whole directory");
         assert!(root().join(path).exists(), "{pattern} matches nothing");
+        assert!(
+            !is_of_another_package(&format!("{path}/x")),
+            "{pattern} is in another package, so cargo leaves it out"
+        );
     }
     for suite in ["browser", "peers", "power", "real_clients"] {
         assert!(!included.covers(&format!("tests/{suite}/x.py")), "{suite}");
@@ -278,6 +289,12 @@ fn no_address_is_claimed_before_there_is_one() {
         assert!(section.contains(&format!("`{key}`")), "{key} is not in the list");
     }
     assert!(project["project"].get("urls").is_none());
+    for page in files("docs").iter().filter(|page| page.ends_with(".md")).map(String::as_str).chain(["README.md"]) {
+        for registry in ["cargo install agent-handover", "pip install agent-handover-rs", "apt install agent-handover"]
+        {
+            assert!(!text(page).contains(registry), "{page}: `{registry}` needs a registry that has the package");
+        }
+    }
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
     let places: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
     assert!(places.len() > 5, "{places:?}");

@@ -71,6 +71,8 @@ impl<'a> Prepared<'a> {
                     continue;
                 }
                 Content::File(bytes) => {
+                    // The objects of git can be read only.
+                    let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600));
                     std::fs::write(path, bytes).unwrap();
                     let file = std::fs::File::options().append(true).open(path).unwrap();
                     file.set_modified(first.modified).unwrap();

@@ -646,12 +646,17 @@ fn publish_starts_a_fixed_number_of_git_processes() {
             .collect::<Vec<_>>()
             .join(" ")
     };
+    // git before 2.41 must be asked which files it converts.
+    let is_old = !site.world.clean("git").args(["--attr-source=x", "version"]).output().unwrap().status.success();
+    let add = if is_old { "add add ls-files check-attr" } else { "add" };
     assert_eq!(
         count(&["run", "--note", "second"]),
-        "symbolic-ref for-each-ref add write-tree diff-tree cat-file config commit-tree update-ref remote config push ls-remote"
+        format!(
+            "symbolic-ref for-each-ref {add} write-tree diff-tree cat-file config commit-tree update-ref remote config push ls-remote"
+        )
     );
     // Nothing new: looked, and asked the remote.
-    assert_eq!(count(&["push"]), "for-each-ref add write-tree remote config push ls-remote");
+    assert_eq!(count(&["push"]), format!("for-each-ref {add} write-tree remote config push ls-remote"));
     assert_eq!(count(&["check"]).as_str(), "");
 }
 

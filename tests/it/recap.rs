@@ -176,25 +176,30 @@ fn the_last_message_is_kept_with_its_next_action() {
 }
 
 #[test]
-fn a_question_changes_neither_goal_nor_next_and_is_one_line_in_the_notes() {
-    let world = World::with_git();
-    let mut work = Talk::new(&world, "work");
-    work.person("Port the parser to the new grammar").edit("parser.rs");
-    work.agent("Half of the rules are ported. Next: port the expressions");
-    world.hand_over(&work);
-    let (before, archives) = (world.warmup(4_000), world.read(".agent-history/INDEX.yaml"));
-    let state = world.read("memory/layer2/current-state.md");
-    let mut question = Talk::new(&world, "question");
-    question.person("What does the flag --strict do?").agent("It refuses unknown keys.");
-    world.hand_over(&question);
-    for heading in ["Goal", "Next", "Rulings", "Open loops"] {
-        assert_eq!(section(&world.warmup(4_000), heading), section(&before, heading), "{heading}");
+fn a_question_or_a_greeting_changes_neither_goal_nor_next_and_is_at_most_one_line_in_the_notes() {
+    for (request, answer, noted) in [
+        ("What does the flag --strict do?", "It refuses unknown keys.", "What does the flag --strict do?"),
+        ("Good morning", "Good morning. Shall I port the expressions?", ""),
+    ] {
+        let world = World::salted(request);
+        let mut work = Talk::new(&world, "work");
+        work.person("Port the parser to the new grammar").edit("parser.rs");
+        work.agent("Half of the rules are ported. Next: port the expressions");
+        world.hand_over(&work);
+        let (before, archives) = (world.warmup(4_000), world.read(".agent-history/INDEX.yaml"));
+        let state = world.read("memory/layer2/current-state.md");
+        let mut question = Talk::new(&world, "question");
+        question.person(request).agent(answer);
+        world.hand_over(&question);
+        for heading in ["Goal", "Next", "Rulings", "Open loops", "The agent said"] {
+            assert_eq!(section(&world.warmup(4_000), heading), section(&before, heading), "{request}: {heading}");
+        }
+        assert_eq!(world.read(".agent-history/INDEX.yaml"), archives, "{request}");
+        assert_eq!(world.read("memory/layer2/current-state.md"), state, "{request}");
+        let notes: String =
+            world.tree().into_iter().filter(|(path, _)| path.contains("layer1")).map(|(_, text)| text).collect();
+        assert!(notes.contains(noted), "{request}: {notes}");
     }
-    assert_eq!(world.read(".agent-history/INDEX.yaml"), archives);
-    assert_eq!(world.read("memory/layer2/current-state.md"), state);
-    let notes: String =
-        world.tree().into_iter().filter(|(path, _)| path.contains("layer1")).map(|(_, text)| text).collect();
-    assert!(notes.contains("What does the flag --strict do?"), "{notes}");
 }
 
 #[test]

@@ -109,6 +109,17 @@ fn only_an_earlier_page_is_written_over() {
 }
 
 #[test]
+fn while_paused_a_page_is_written_to_the_state_directory_only() {
+    let world = World::with_git();
+    world.write("PAUSE", "");
+    let refused = world.run(&["report", "--output", "page.html"]).expect(3);
+    assert!(refused.stderr.contains("automation paused"), "{}", refused.stderr);
+    assert!(!world.path("page.html").exists());
+    world.run(&["report"]).expect(0);
+    assert!(world.read(".agent-handover/report.html").starts_with("<!DOCTYPE html>"));
+}
+
+#[test]
 fn agents_and_branches_are_all_counted_although_few_have_a_row() {
     let world = World::with_git();
     world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x", "--allow-empty"]);

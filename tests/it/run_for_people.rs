@@ -74,6 +74,19 @@ fn an_unchanged_form_hands_over_what_is_known_and_an_empty_one_cancels() {
 }
 
 #[test]
+fn what_was_saved_in_an_editor_that_failed_is_kept() {
+    let world = World::with_git();
+    let Some((screen, code)) = on_terminal(&world, "", "echo 'fixed the parser' > \"$1\"; kill -9 $$\n", None) else {
+        return skip("no script(1)");
+    };
+    assert_eq!(code, 1, "{screen}");
+    let (_, path) = screen.split_once("what you wrote is in `").unwrap_or_else(|| panic!("{screen}"));
+    let path = path.split('`').next().unwrap();
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "fixed the parser\n");
+    assert!(screen.contains("run --note-file"), "{screen}");
+}
+
+#[test]
 fn agents_and_commands_that_say_something_get_no_editor() {
     let world = World::new();
     let spy = "touch ../opened\n";

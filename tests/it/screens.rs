@@ -182,23 +182,51 @@ fn a_mistyped_command_line_is_answered_with_the_command_to_type() {
         (
             &["memory", "add"],
             "error: `agent-handover memory add` needs <CATEGORY> and <TEXT>\n\
-             hint: `agent-handover memory add --help` explains it\n",
+             hint: for example `agent-handover memory add goal \"Report the position of parse errors\"`; \
+             `agent-handover memory add --help` explains it\n",
         ),
+        (
+            &["completions", "tcsh"],
+            "error: `<SHELL>` cannot be `tcsh`: expected bash, zsh, fish, elvish, powershell\n\
+             hint: `agent-handover completions --help` explains it\n",
+        ),
+        (
+            &["history", "list", "--limit", "x"],
+            "error: `--limit <COUNT>` cannot be `x`: expected a whole number\n\
+             hint: `agent-handover history list --help` explains it\n",
+        ),
+        (
+            &["run", "--resume", "now"],
+            "error: `--resume` cannot be combined with `[NOTE]`\nhint: `agent-handover run --help` explains it\n",
+        ),
+        (
+            &["todo", "fix", "it"],
+            "error: `todo` is not a command\nhint: you may mean `agent-handover memory add todo 'fix it'`\n",
+        ),
+        (
+            &["import", "a.json"],
+            "error: `import` is not a command\nhint: you may mean `agent-handover history import a.json`\n",
+        ),
+        (&["continue", "claud", "--print"], "error: there is no agent `claud`\nhint: did you mean `claude`?\n"),
         (&["qqq"], "error: `qqq` is not a command\nhint: `agent-handover --help` lists all commands\n"),
         (
             &["export", "--latest", "a b"],
             "error: `export` is not a command\nhint: you may mean `agent-handover history export --latest 'a b'`\n",
         ),
+        (&["note", "x"], "error: `note` is not a command\nhint: you may mean `agent-handover run x`\n"),
         (
-            &["note", "x"],
+            &["note"],
             "error: `note` is not a command\nhint: you may mean `agent-handover run \"what this session did\"`\n",
         ),
     ] {
         assert_eq!(&*world.run(typed).expect(64).stderr, said);
     }
     for (typed, hint) in [
-        (&["continue"][..], "hint: `agent-handover continue --help` explains it"),
-        (&["memory", "done"], "hint: `agent-handover memory done --help` explains it"),
+        (
+            &["continue"][..],
+            "hint: for example `agent-handover continue codex`; `agent-handover continue --help` explains it",
+        ),
+        (&["install"], "hint: for example `agent-handover install all`; `agent-handover install --help` explains it"),
         (&["run", "wrote", "the", "spans"], "hint: put a text of several words in quotes"),
         (&["memory", "add", "todo", "measure", "it"], "hint: put a text of several words in quotes"),
     ] {
@@ -206,6 +234,32 @@ fn a_mistyped_command_line_is_answered_with_the_command_to_type() {
         assert_eq!(said.lines().last(), Some(hint), "{said}");
         assert!(!said.contains("For more information"), "{said}");
     }
+}
+
+#[test]
+fn a_command_group_alone_prints_its_help_and_nothing_else() {
+    let help = World::new().run(&["memory"]).expect(64).stderr;
+    assert!(help.contains("\nCommands:\n") && !help.contains("hint:"), "{help}");
+    let (own, of_all) = help.split_once("\nOptions of every command:\n").unwrap();
+    assert!(own.contains("--help") && !own.contains("--utc") && of_all.contains("--utc"), "{help}");
+}
+
+#[test]
+fn why_a_step_failed_is_printed_once() {
+    let world = World::with_git();
+    let step =
+        |rest: &str| format!("[[step]]\nname = \"tests\"\nkind = \"command\"\nrun = [\"no-such-program\"]\n{rest}\n");
+    for (rest, code) in [("", 1), ("on_failure = \"continue\"", 0)] {
+        world.write("handover.toml", step(rest));
+        let told = world.run(&["run", "--restart", "--note", "n"]).expect(code).stderr;
+        assert_eq!(told.matches("cannot start `no-such-program`").count(), 1, "{told}");
+        assert_eq!(told.matches("✗ tests  ").count(), 1, "{told}");
+    }
+    // Each attempt is reported when it fails, and why the last one did with the error.
+    world.write("handover.toml", step("retries = 1"));
+    let told = world.run(&["run", "--restart", "--note", "n"]).expect(1).stderr;
+    assert_eq!(told.matches("✗ tests  ").count(), 2, "{told}");
+    assert_eq!(told.matches("cannot start `no-such-program`").count(), 2, "{told}");
 }
 
 /// Every other command is refused while handovers are paused.

@@ -26,7 +26,7 @@ fn ruling(world: &World) -> String {
     log.lines().find(|line| line.contains("[standing]")).unwrap().to_owned()
 }
 
-/// As if others wrote into the directories, too.
+/// Removes the record that only this user writes into the directories.
 fn share(world: &World) {
     std::fs::remove_dir_all(world.home().join(".local/state/agent-handover/created")).unwrap();
 }
@@ -137,7 +137,7 @@ fn a_status_that_we_accepted_does_not_reopen_a_session_that_we_ended_later() {
 }
 
 #[test]
-fn where_only_we_write_whoever_ends_our_session_ends_it() {
+fn in_a_history_that_only_we_write_a_status_in_the_index_counts() {
     let world = World::with_git();
     create(&world, "ours", "Write our parser");
     // As Session Glue does it on this machine.
@@ -174,7 +174,7 @@ fn a_stranger_does_not_revoke_our_ruling() {
     assert_eq!(list["rulings"][0]["claimed_revoked"], true, "{list}");
     assert!(warmup(&world).contains("never push to main"));
     assert_eq!(status(&world)["standing"][0], ruling(&world));
-    // What we derive keeps the ruling, and keeps the claim.
+    // Files that we write from it keep the ruling, and keep the claim.
     let later = ["history", "create", "--goal", "later", "--next", "Write our parser", "--validation", "make=passed"];
     world.run(&later).expect(0);
     assert!(world.read(".agent-history/RESUME_PROMPT.txt").contains(&ruling(&world)));
@@ -203,13 +203,13 @@ fn a_stranger_does_not_put_a_ruling_in_force_again_that_we_revoked() {
     assert_eq!(status(&world)["standing"], serde_json::json!([]));
     let list = world.run(&["history", "revoke", "--list", "--json"]).expect(0).json();
     assert_eq!(list["rulings"], serde_json::json!([]));
-    // Whoever states it in a later session means it.
+    // A ruling that a later session states is in force again.
     create(&world, "later", "Write our parser");
     assert!(warmup(&world).contains("never push to main"), "{}", warmup(&world));
 }
 
 #[test]
-fn where_only_we_write_a_revocation_can_be_taken_out_of_the_file() {
+fn in_a_history_that_only_we_write_a_revocation_can_be_taken_out_of_the_file() {
     let world = World::with_git();
     create(&world, "ours", "Write our parser");
     world.run(&["history", "revoke", "never push"]).expect(0);
@@ -395,7 +395,7 @@ fn however_many_sessions_a_stranger_adds_ours_is_continued() {
     flood(&world, 120);
     let text = warmup(&world);
     assert!(text.contains("\n- Write our parser\n"), "{text}");
-    // Nor does a session that we have ended come back because theirs are many.
+    // A session that we ended stays ended, however many sessions they add.
     let id = world.read(".agent-history/DECISIONS.md");
     let id = id.lines().find_map(|line| line.strip_prefix("- [")?.split(['[', ']']).nth(2)).unwrap().to_owned();
     world.run(&["history", "close", "--session", &id, "--status", "DONE"]).expect(0);

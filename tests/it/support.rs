@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Once, OnceLock};
 use std::time::{Duration, Instant};
 
 pub const BINARY: &str = env!("CARGO_BIN_EXE_agent-handover");
@@ -204,8 +204,16 @@ impl World {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Makes a first commit, which git before 2.42 needs for a worktree.
+    pub fn first_commit(&self) {
+        let who = ["-c", "user.name=t", "-c", "user.email=t@example"];
+        self.git(&[who.as_slice(), &["commit", "--quiet", "--allow-empty", "-m", "Begin"]].concat());
+    }
+
     /// A command of this world: nothing of the machine's environment but the way to programs.
     pub fn clean(&self, program: impl AsRef<OsStr>) -> Command {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(stop_ignoring_signals);
         let mut command = Command::new(on_path(program.as_ref()));
         command
             .current_dir(self.root())
@@ -433,6 +441,16 @@ pub fn is_installed(program: &str) -> bool {
     on_path(OsStr::new(program)).is_absolute()
 }
 
+/// A program of `examples/` as `cargo test` builds it. If only the test binary was built, the example is built first.
+pub fn example_program(name: &str) -> PathBuf {
+    let example = Path::new(BINARY).with_file_name("examples").join(name);
+    if !example.exists() {
+        let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--example", name]).status().unwrap();
+        assert!(built.success());
+    }
+    example
+}
+
 /// The whole path of a program. With it, a process is started without a copy of this one, which has much memory and many
 /// threads.
 pub fn on_path(program: &OsStr) -> PathBuf {
@@ -528,6 +546,18 @@ fn process_state(pid: &str) -> Option<char> {
     }
     let ps = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
     String::from_utf8_lossy(&ps.stdout).trim_start().chars().next()
+}
+
+/// A shell in the background and `nohup` have their children ignore signals, and these theirs. What this process catches, its
+/// children do not ignore.
+fn stop_ignoring_signals() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0");
+    let ignored = u64::from_str_radix(ignored.trim(), 16).unwrap();
+    for signal in [SIGHUP, SIGINT, SIGQUIT].into_iter().filter(|signal| ignored & 1 << (signal - 1) != 0) {
+        signal_hook::flag::register(signal, Arc::default()).unwrap();
+    }
 }
 
 pub fn signal(pid: u32, name: &str) {

@@ -473,7 +473,7 @@ fn a_file_of_an_unknown_format_is_named_and_not_guessed() {
         world.write(name, content);
         let output = world.run(&["summarize", "--transcript", name]);
         assert_eq!(output.code, 65, "{name}: {}", output.stderr);
-        assert!(output.stderr.contains("is not a transcript of an agent that is understood"), "{}", output.stderr);
+        assert!(output.stderr.contains("is not a transcript that this program can read"), "{}", output.stderr);
         assert!(output.stderr.contains("claude-code, codex, copilot, gemini"), "{}", output.stderr);
     }
 }
@@ -665,7 +665,7 @@ fn a_hostile_database_does_no_harm() {
     connection.execute_batch("ALTER TABLE part RENAME TO old; CREATE VIEW part AS SELECT * FROM old").unwrap();
     drop(connection);
     let why = Source::pin(&path, "").unwrap_err().to_string();
-    assert!(why.contains("has no sessions of OpenCode that are understood"), "{why}");
+    assert!(why.contains("has no sessions of OpenCode that this program can read"), "{why}");
 }
 
 /// A session of Copilot with these events.
@@ -814,7 +814,7 @@ fn doctor_names_what_is_there_and_cannot_be_read() {
     put(world.home().join(".cline/data/tasks/1/api_conversation_history.json"), "[]");
     put(world.home().join(".codex/sessions/rollout-2025-04-20-x.json"), "{\"session\":{},\"items\":[]}");
     let told = world.run(&["doctor"]);
-    assert!(told.stdout.contains("abc/events.jsonl: has no record of a format that is understood"), "{}", told.stdout);
+    assert!(told.stdout.contains("abc/events.jsonl: has no record that this program can read"), "{}", told.stdout);
     assert!(told.stdout.contains("opencode.db` cannot be read"), "{}", told.stdout);
     assert!(told.stdout.contains("tasks of older versions are not read"), "{}", told.stdout);
     let of_codex = ".codex/sessions: `rollout-*.json` of the first versions are not read";

@@ -79,8 +79,8 @@ fn a_moved_transcript_goes_on_where_it_was() {
 fn the_log_says_what_was_not_understood() {
     let world = World::with_git();
     for (id, content, said) in [
-        ("aaaa-1", &b"a diary, not a transcript\n"[..], "is not a transcript of an agent that is understood"),
-        ("bbbb-2", b"{\"format\":\"of next year\"}\n", "is not a transcript of an agent that is understood"),
+        ("aaaa-1", &b"a diary, not a transcript\n"[..], "is not a transcript that this program can read"),
+        ("bbbb-2", b"{\"format\":\"of next year\"}\n", "is not a transcript that this program can read"),
         (
             "cccc-3",
             b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00",

@@ -449,11 +449,11 @@ fn a_missing_or_invalid_transcript_is_reported_and_skipped() {
 
     world.write("other.txt", "root:x:0:0:root:/root:/bin/sh\n");
     let output = world.run(&["run", "--transcript", "other.txt", "--note", "kept, too"]).expect(0);
-    assert!(output.stderr.contains("is not a transcript of an agent that is understood"), "{}", output.stderr);
+    assert!(output.stderr.contains("is not a transcript that this program can read"), "{}", output.stderr);
     assert!(!world.read(".agent-history/LATEST.md").contains("root:x"));
 
-    for place in ["not-there.jsonl", ".", "/dev/zero"] {
-        let output = world.run(&["run", "--transcript", place, "--note", "lost"]).expect(74);
+    for (place, code) in [("not-there.jsonl", 1), (".", 74), ("/dev/zero", 74)] {
+        let output = world.run(&["run", "--transcript", place, "--note", "lost"]).expect(code);
         assert!(output.stderr.contains("nothing was recorded"), "{}", output.stderr);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -451,6 +452,20 @@ fn killed_while_it_merges_a_worktree_nothing_is_lost_or_doubled() {
     }
 }
 
+/// The program for somebody who became root to make a mount: it runs as the user who they are otherwise.
+fn as_before(world: &World) -> PathBuf {
+    let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+    if user.is_root() {
+        return BINARY.into();
+    }
+    let script = world.home().join("as-before");
+    let (user, group) = (user.as_raw(), group.as_raw());
+    let text = format!("#!/bin/sh\nexec unshare --map-user={user} --map-group={group} \"{BINARY}\" \"$@\"\n");
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    script
+}
+
 /// Runs a script in a worktree while the main one cannot be written; `None` where nobody may mount.
 pub fn with_read_only_main(repository: &Repository, worktree: &Path, script: &str) -> Option<Output> {
     let script = format!(
@@ -459,7 +474,7 @@ pub fn with_read_only_main(repository: &Repository, worktree: &Path, script: &st
         worktree.display()
     );
     let mut command = repository.world.clean("unshare");
-    let output = finish(command.args(["-rm", "sh", "-c", &script]).env("BINARY", BINARY));
+    let output = finish(command.args(["-rm", "sh", "-c", &script]).env("BINARY", as_before(&repository.world)));
     let is_refused = output.stderr.contains("unshare:") || output.stderr.contains("mount:");
     if is_refused { None } else { Some(output) }
 }

@@ -134,7 +134,7 @@ def claude_events(body, call):
 
 
 def claude_whole(body, call):
-    """The same answer for who does not want a stream."""
+    """The same answer for a client that wants no stream."""
     name, value = call
     block = {"type": "text", "text": value} if name == "say" else \
         {"type": "tool_use", "id": "toolu_stub_" + str(time.time_ns()), "name": name, "input": value}
@@ -231,7 +231,7 @@ def codex_answer(body, scenario, cwd):
 
 
 def codex_tokens(body, scenario):
-    """How many tokens the context has, as the client is told."""
+    """How many tokens the client is made to believe that its context has."""
     said = [texts(item.get("content")) for item in body.get("input", []) if item.get("role") == "user"]
     last = "\n".join(said[-1]) if said else ""
     return next((scene["tokens"] for scene in scenario["scenes"] if scene.get("when", "\0") in last and "tokens" in scene), 15)

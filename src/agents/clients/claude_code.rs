@@ -135,7 +135,7 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-/// The settings that turn our plugin on, if it is installed. A plugin that lies in the directory of skills needs no settings.
+/// The settings that turn our plugin on, if it is installed. A plugin in the directory of skills needs no settings.
 fn plugin(places: &Places) -> Option<std::path::PathBuf> {
     let directory = directory(places);
     let in_skills = directory.join("skills").join(PLUGIN).join(".claude-plugin/plugin.json");

@@ -56,7 +56,7 @@ pub(crate) use owner::{
     refuse_owner_because,
 };
 pub(crate) use plain_read::{
-    Seen, is_absent, open, open_if_exists, open_plain, read_at_most, read_ends, read_if_exists, read_within,
+    Seen, absent, is_absent, open, open_if_exists, open_plain, read_at_most, read_ends, read_if_exists, read_within,
     scratch_file,
 };
 pub(crate) use private::write_private;

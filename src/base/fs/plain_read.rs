@@ -98,8 +98,12 @@ pub(crate) fn open_if_exists(path: &Path) -> Result<Option<File>> {
 
 /// Like [`open`], for a regular file: anything else is refused, because reading it could block.
 pub(crate) fn open_plain(path: &Path) -> Result<File> {
-    let absent = || Error::io("read", path, io::Error::from(rustix::io::Errno::NOENT)).in_category(Category::Failed);
-    open_if_exists(path)?.ok_or_else(absent)
+    open_if_exists(path)?.ok_or_else(|| absent(path))
+}
+
+/// The error for a file that a person named and that does not exist.
+pub(crate) fn absent(path: &Path) -> Error {
+    Error::io("read", path, io::Error::from(rustix::io::Errno::NOENT)).in_category(Category::Failed)
 }
 
 /// A file without a name, which is gone when it is closed, for content that is too large to hold.

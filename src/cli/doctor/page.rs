@@ -1,4 +1,4 @@
-//! How `doctor` answers a person: trouble first with its remedy, then what is fine, one line a group.
+//! How `doctor` answers a person: trouble first, each with its remedy, then one line for each group that is fine.
 
 use serde_json::Value;
 
@@ -81,16 +81,26 @@ fn text_of(received: &str) -> String {
     parsed.as_ref().and_then(longest).unwrap_or(received).to_owned()
 }
 
-/// What is fine, one line a group.
+/// What is fine, without what the line says already: the root of the project, and that git is git.
+fn brief(says: &str, root: &str) -> String {
+    let says = says.strip_prefix("git version ").unwrap_or(says).trim_end_matches('.');
+    if root.is_empty() {
+        return says.to_owned();
+    }
+    says.replace(&format!(", repository {root}"), "").replace(&format!("{root}/"), "")
+}
+
+/// What is fine, in one line for each group.
 fn fine(findings: &[Diagnosis], agents: &[ExaminedAgent]) -> Vec<String> {
     let is_absent = |about: &str| {
         agents.iter().any(|examined| examined.state.agent.name == about && examined.standing() == Standing::Absent)
     };
+    let root = findings.iter().find(|found| found.about == "project").map_or("", |found| &found.says).to_owned();
     let good: Vec<&Diagnosis> = findings.iter().filter(|found| found.health == Health::Good).collect();
     let mut lines: Vec<(Option<usize>, String)> = Vec::new();
     for found in good.iter().filter(|found| !is_absent(&found.about)) {
         let group = GROUPS.iter().position(|group| group.contains(&found.about.as_str()));
-        let part = format!("{}: {}", found.about, found.says);
+        let part = format!("{}: {}", found.about, brief(&found.says, &root));
         match lines.iter_mut().find(|(other, _)| group.is_some() && *other == group) {
             Some((_, line)) => line.push_str(&format!(" · {part}")),
             None => lines.push((group, part)),

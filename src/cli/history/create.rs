@@ -67,7 +67,7 @@ pub(super) struct Create {
     #[arg(long, value_name = "COMMAND=RESULT", allow_hyphen_values = true, conflicts_with = "input")]
     validation: Vec<String>,
     /// The agent that ran the session
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", visible_alias = "agent")]
     tool: Option<String>,
 }
 

@@ -17,7 +17,7 @@ use crate::search;
 #[derive(Args, Default)]
 pub(super) struct Filters {
     /// Only handoffs of this agent
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", visible_alias = "agent")]
     tool: Option<String>,
     /// Only handoffs of this project: a path, or the name of its directory
     #[arg(long, value_name = "PATH")]

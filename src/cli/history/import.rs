@@ -197,7 +197,7 @@ impl Import {
         let planned = place.history.plan_import(handoffs, self.policy()).unwrap_or_default();
         if let Err(error) = own_keys::remember_signatures(handoffs) {
             let why = error.one_line();
-            context.ui.warn(&format!("that the signature was verified is not kept, so it is shown as a claim: {why}"));
+            context.ui.warn(&format!("the verified signature could not be recorded, so it is shown as a claim: {why}"));
         }
         planned
     }

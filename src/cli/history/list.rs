@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::super::Context;
 use super::super::ids::SessionIds;
 use super::super::provenance::{claim, mark_of_handoff, warn_of_strange};
-use super::super::table::{LONGEST_CELL, Table};
+use super::super::table::{LONGEST_CELL, Table, cut};
 use super::super::titles;
 use super::super::ui::Ui;
 use super::filters::Filters;
@@ -18,6 +18,9 @@ use crate::base::text;
 use crate::bundle::{HandoffRecord, record_of};
 use crate::error::{Error, Result};
 use crate::history::{Origin, SessionEntry, SessionStatus, registry};
+
+/// How much of a branch is shown in a terminal: the titles need the room.
+const LONGEST_BRANCH: usize = 30;
 
 /// List the handoffs, newest first
 #[derive(Args)]
@@ -187,7 +190,7 @@ fn table(ui: &Ui, rows: &[Row]) -> Table {
         heads.push("BRANCH");
     }
     heads.extend(["TITLE", "SESSION"]);
-    let dispensable = ["STATUS", "AGENT", "BRANCH", "PROJECT", "WHEN"];
+    let dispensable = ["STATUS", "BRANCH", "AGENT", "PROJECT", "WHEN"];
     let mut table = Table::new(&heads).flexible("TITLE").dispensable(&dispensable).quiet(&["SESSION"]);
     for row in rows {
         let entry = &row.entry;
@@ -206,7 +209,8 @@ fn table(ui: &Ui, rows: &[Row]) -> Table {
             cells.push(name);
         }
         if has_branches {
-            cells.push(known(entry.get("current_branch")).to_owned());
+            let branch = known(entry.get("current_branch"));
+            cells.push(if ui.width().is_some() { cut(branch, LONGEST_BRANCH) } else { branch.to_owned() });
         }
         cells.extend([format!("{mark}{}", row.title), row.short.clone()]);
         table.push(cells.iter().map(|cell| text::model_line(cell, LONGEST_CELL)).collect());

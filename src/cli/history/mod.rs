@@ -44,14 +44,17 @@ pub(super) use render::handoff_prompt;
 use answer::{answer, answer_text, fields_json, origin_json, warn_of_origin};
 use place::{HistoryPlace, brake, machine};
 
+/// Behind the options that only one command has.
+const LAST: usize = 900;
+
 /// Write, find and print the handoffs in .agent-history
 #[derive(Args)]
 pub(super) struct HistoryCommand {
     /// The project [default: found from the current directory]
-    #[arg(long, value_name = "DIR", global = true)]
+    #[arg(long, value_name = "DIR", global = true, display_order = LAST)]
     repo_root: Option<PathBuf>,
     /// Print one JSON document
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = LAST)]
     pub json: bool,
     #[command(subcommand)]
     verb: HistoryVerb,

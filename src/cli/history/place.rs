@@ -79,7 +79,7 @@ impl HistoryPlace {
         Origin::of_own(&found.handoff, &found.key(), self.provenance().of_history())
     }
 
-    /// Makes sure that the directory exists that all worktrees share.
+    /// Makes the directory that all worktrees share, if there is none.
     pub(super) fn prepare(&self) -> Result<()> {
         self.project.as_ref().map_or(Ok(()), Project::prepare_memory_root)
     }
@@ -195,13 +195,14 @@ impl HistoryPlace {
         }
     }
 
-    /// Whether a command was interrupted that the history may hold a part of.
+    /// Whether an interrupted command may have left a part of its work in the history.
     pub(super) fn has_unfinished_command(&self) -> bool {
         self.project().is_ok_and(|project| engine::has_unfinished_command(&project))
     }
 
-    /// Carries out a command now: all of it, or nothing, also if the process is killed. A project that uses only the history
-    /// and has no state directory gets no record: there, the next command that changes the history completes the command.
+    /// Carries out a command now: all of it, or nothing, also if the process is killed. In a project that uses only the
+    /// history and has no state directory, nothing is recorded: the next command that changes the history completes an
+    /// interrupted one.
     pub(super) fn carry_out<T>(
         &self,
         context: &Context<'_>,
@@ -217,7 +218,7 @@ impl HistoryPlace {
         }
     }
 
-    /// Like [`HistoryPlace::carry_out`], with a record in every project: an import can be completed only from its record.
+    /// Like [`HistoryPlace::carry_out`], but recorded in every project: an import can be completed only from its record.
     pub(super) fn carry_out_recorded<T>(
         &self,
         context: &Context<'_>,
@@ -259,8 +260,8 @@ pub(super) fn machine(place: &HistoryPlace, tool: Option<&str>) -> Machine {
     Machine { now, root, worktree, branch, commit, agent, agent_session: String::new() }
 }
 
-/// The brake of the project that is written to, which may not be the one in the current directory. If its config cannot be
-/// read, the PAUSE files that always count.
+/// The brake of the project that is written to. It may be another project than that of the current directory. If its
+/// config cannot be read, only the PAUSE files that always count are looked for.
 pub(super) fn brake(root: &Path) -> Brake {
     Project::open(root, &Options::default(), &steps::vocabulary())
         .map_or_else(|_| project::plain_brake(root), |project| project.brake())

@@ -33,7 +33,7 @@ pub(super) fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as
     if as_json {
         answer(context, true, "show", &[], document)
     } else {
-        context.ui.answer_prose(&found.text)
+        context.ui.answer_document(&text::for_model(&found.text))
     }
     Ok(0)
 }

@@ -2,11 +2,12 @@
 
 use clap::{Args, Parser};
 use serde_json::json;
+use unicode_width::UnicodeWidthStr;
 
 use super::super::ask::{self, Choice};
 use super::super::ids::SessionIds;
 use super::super::provenance::mark_of_handoff;
-use super::super::titles::in_words;
+use super::super::titles::{self, in_words};
 use super::super::ui::Ui;
 use super::super::{Cli, Context};
 use super::filters::Filters;
@@ -53,7 +54,10 @@ impl Select {
         }
         print::show(context, place, id, false)?;
         let short = SessionIds::of(&place.history).short(id).to_owned();
-        match ask::key("\ne exports · r renders as a prompt · c continues in an agent · any other key leaves")? {
+        match ask::key(
+            context.ui,
+            "\ne exports · r renders as a prompt · c continues in an agent · any other key leaves",
+        )? {
             Some('e') => command(context, &["history", "export", &short, "--format", "json", "--output", &file(id)]),
             Some('r') => command(context, &["history", "render", &short]),
             Some('c') => match agent(context)? {
@@ -91,40 +95,35 @@ fn agent(context: &Context<'_>) -> Result<Option<&'static str>> {
         return Err(Error::failed("no coding agent that can be started is installed here")
             .hint("`agent-handover continue AGENT --print` prints the command for another machine"));
     }
-    let choice = |agent: &&Agent| Choice { line: agent.title.to_owned(), preview: Vec::new() };
+    let choice = |agent: &&Agent| Choice { line: agent.title.to_owned(), end: String::new(), preview: Vec::new() };
     let picked = ask::pick(context.ui, "agent", agents.iter().map(choice).collect())?;
     Ok(picked.map(|at| agents[at].name))
 }
 
 fn choices(ui: &Ui, place: &HistoryPlace, entries: &[SessionEntry]) -> Vec<Choice> {
     let provenance = place.provenance();
-    let is_ours = |entry: &SessionEntry| provenance.owns_entry(&place.history, entry);
     let ids = SessionIds::of(&place.history);
-    let has_agents = entries.iter().any(|entry| known(entry.get("agent")) != "-");
-    let choice = |entry: &SessionEntry| {
-        let agent = has_agents.then(|| text::one_line(known(entry.get("agent")), 16));
-        choice(ui, place, entry, agent.as_deref(), ids.short(entry.get("session_id")), is_ours(entry))
+    let agents: Vec<String> = entries.iter().map(|entry| text::one_line(known(entry.get("agent")), 16)).collect();
+    // A column in which nothing is known is left out.
+    let has_agents = agents.iter().any(|agent| agent != "-");
+    let widest = agents.iter().map(|agent| agent.width()).max().filter(|_| has_agents);
+    let titles = titles::of(&place.history, &entries.iter().collect::<Vec<_>>(), &provenance);
+    let choice = |((entry, agent), title): ((&SessionEntry, &String), String)| {
+        let agent = widest.map_or(String::new(), |widest| format!("{agent}{}  ", " ".repeat(widest - agent.width())));
+        let is_ours = provenance.owns_entry(&place.history, entry);
+        choice(ui, place, entry, &format!("{agent}{title}"), ids.short(entry.get("session_id")), is_ours)
     };
-    entries.iter().map(choice).collect()
+    entries.iter().zip(&agents).zip(titles).map(choice).collect()
 }
 
-/// The line and preview of an entry. Lines contain the id, so no two are equal. A narrow terminal cuts it; the preview has it.
-fn choice(
-    ui: &Ui,
-    place: &HistoryPlace,
-    entry: &SessionEntry,
-    agent: Option<&str>,
-    short: &str,
-    is_ours: bool,
-) -> Choice {
+/// The line and preview of an entry.
+fn choice(ui: &Ui, place: &HistoryPlace, entry: &SessionEntry, title: &str, short: &str, is_ours: bool) -> Choice {
     let get = |key: &str, max: usize| text::one_line(entry.get(key), max);
     let origin = place.provenance().origin_of_entry(&place.history, entry);
     let mark = mark_of_handoff(is_ours, origin.is_some());
-    let goal = format!("{mark}{}", get("primary_goal", 200));
     let when = entry.time().map_or(String::new(), |time| ui.when(&time));
-    let agent = agent.map_or(String::new(), |agent| format!("{agent:<12}  "));
     let short = text::one_line(short, 100);
-    let line = format!("{when:<11}  {agent}{goal}  {short}");
+    let line = format!("{when:<11}  {mark}{}", text::one_line(title, 200));
     let mut preview = vec![
         format!("goal: {}", format_args!("{mark}{}", get("primary_goal", 300))),
         format!("next: {}", format_args!("{mark}{}", get("first_next_action", 300))),
@@ -141,5 +140,5 @@ fn choice(
     if let Some(origin) = origin {
         preview.insert(0, format!("from outside, {}", text::one_line(&origin.voucher(), 200)));
     }
-    Choice { line, preview }
+    Choice { line, end: short, preview }
 }

@@ -33,7 +33,7 @@ pub(super) fn show(context: &mut Context<'_>, place: &HistoryPlace, id: &str, as
         let talk = json!({ "session": talk.session, "agent": talk.agent, "talk": text, "ours": is_ours });
         answer(context, true, "show", &[], talk);
     } else {
-        context.ui.answer_prose(&text);
+        context.ui.answer_document(&text::for_model(&text));
     }
     Ok(0)
 }

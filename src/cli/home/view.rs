@@ -1,15 +1,19 @@
 //! What the home view shows, for people and as JSON.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::super::Context;
 use super::super::paint::{Line, Role};
+use super::super::provenance::warn_of_strange;
 use super::super::table::{Table, cut};
 use super::super::titles::in_words;
 use super::super::ui::Ui;
 use super::health::{Need, needs, of_transcripts};
 use super::sources::{Session, Sources, Text};
 use crate::base::{clock, fs, text};
+use crate::engine::Plan;
 use crate::error::Result;
 use crate::project::Project;
 use crate::warmup;
@@ -33,7 +37,9 @@ pub(crate) fn execute(context: &mut Context<'_>, as_json: bool) -> Result<u8> {
     if as_json {
         context.ui.answer_json(&document(&project, is_used, &sources, &needs));
     } else if is_used {
-        print(context.ui, &sources, &needs);
+        // A clone of a project that publishes may lack what is published.
+        let may_pull = !Plan::of(&project.config).destination.is_local();
+        print(context.ui, &sources, &needs, may_pull);
     } else {
         print_first_steps(context.ui, &project, &needs);
     }
@@ -97,7 +103,10 @@ fn print_first_steps(ui: &mut Ui, project: &Project, needs: &[Need]) {
     }
 }
 
-fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
+fn print(ui: &mut Ui, sources: &Sources, needs: &[Need], may_pull: bool) {
+    let texts = sources.goal.iter().chain(&sources.next).chain(&sources.open_loops);
+    let titles = sources.sessions.iter().map(|session| &session.title);
+    warn_of_strange(ui, texts.chain(titles).filter(|text| !text.is_ours).count());
     let room = ui.width().map_or(LONGEST, |width| width.saturating_sub(LABEL));
     let mut labelled = |label: &str, text: &str| {
         let text = cut(&text::model_line(text, LONGEST), room);
@@ -111,8 +120,10 @@ fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
     if let Some(next) = &sources.next {
         labelled("next", &next.shown());
     }
-    let is_next = |open: &&Text| sources.next.as_ref().is_some_and(|next| next.text == open.text);
-    let open_loops: Vec<&Text> = sources.open_loops.iter().filter(|open| !is_next(open)).collect();
+    // The same words in other letters say nothing new.
+    let mut said: HashSet<String> = sources.next.iter().map(|next| next.text.trim().to_lowercase()).collect();
+    let is_new = |open: &&Text| said.insert(open.text.trim().to_lowercase());
+    let open_loops: Vec<&Text> = sources.open_loops.iter().filter(is_new).collect();
     for (number, open) in open_loops.iter().take(LOOPS).enumerate() {
         labelled(if number == 0 { "open" } else { "" }, &open.shown());
     }
@@ -120,13 +131,21 @@ fn print(ui: &mut Ui, sources: &Sources, needs: &[Need]) {
         labelled("", &format!("and {more} more: `agent-handover memory list open_loop`"));
     }
     ui.answer("");
-    print_sessions(ui, &sources.sessions);
+    print_sessions(ui, &sources.sessions, needs, may_pull);
     ui.answer("");
     print_health(ui, needs);
 }
 
-fn print_sessions(ui: &mut Ui, sessions: &[Session]) {
+fn print_sessions(ui: &mut Ui, sessions: &[Session], needs: &[Need], may_pull: bool) {
     if sessions.is_empty() {
+        if needs.iter().any(|need| matches!(need.kind, "unfinished" | "running")) {
+            return ui.answer("no session is archived yet: its handover is not finished");
+        }
+        if may_pull {
+            return ui.answer(
+                "no session is on record here yet; `agent-handover pull` brings what other machines published",
+            );
+        }
         return ui.answer("no session is on record yet; `agent-handover run \"what it did; next: …\"` hands one over");
     }
     let short = |text: &str| if matches!(text, "" | "unknown") { "-".to_owned() } else { text.to_owned() };

@@ -60,7 +60,9 @@ impl Init {
             Created::Before => Err(exists(&file)),
             Created::Now => {
                 context.ui.answer(&format!("wrote {}", file.display()));
-                report(context, &root, tests.as_ref(), remote);
+                // Without commands, and while nothing is published, hooks may follow the file as it is.
+                let needs_consent = self.full || tests.is_some();
+                report(context, &root, tests.as_ref(), remote, needs_consent);
                 if let Some(found) = found {
                     context.ui.tell(&found);
                 }
@@ -71,7 +73,13 @@ impl Init {
 }
 
 /// Says what was found, and what to do next.
-fn report(context: &mut Context<'_>, root: &Path, tests: Option<&TestCommand>, remote: Option<&String>) {
+fn report(
+    context: &mut Context<'_>,
+    root: &Path,
+    tests: Option<&TestCommand>,
+    remote: Option<&String>,
+    needs_consent: bool,
+) {
     if let Some(tests) = tests {
         context.ui.tell(&format!("found tests: `{}` ({})", tests.argv.join(" "), tests.file));
     }
@@ -86,7 +94,10 @@ fn report(context: &mut Context<'_>, root: &Path, tests: Option<&TestCommand>, r
             .ui
             .tell(&format!("found agents that do not call agent-handover yet: `agent-handover install {agents}`"));
     }
-    context.ui.tell("next: read the file, then `agent-handover allow`, so that hooks follow it");
+    context.ui.tell(match needs_consent {
+        true => "next: read the file, then `agent-handover allow`, so that hooks follow it",
+        false => "next: read the file; `agent-handover run \"what it did; next: …\"` hands a session over",
+    });
 }
 
 /// The agents on this machine that do not call us.

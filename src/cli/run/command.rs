@@ -69,7 +69,7 @@ pub(crate) struct Run {
     /// Record, return at once, and continue in the background
     #[arg(long, conflicts_with_all = ["resume", "replan", "abandon", "dry_run"])]
     pub(super) detach: bool,
-    /// Print one JSON document for each event, one on a line
+    /// Print a JSON document for each event, each on its own line
     #[arg(long, conflicts_with_all = ["abandon", "dry_run"])]
     pub json: bool,
     /// Carry out this run, or what is due; the lock is standard input

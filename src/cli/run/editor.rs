@@ -3,7 +3,7 @@
 use super::Run;
 use super::form::{self, Filled};
 use crate::agents;
-use crate::base::{env, fs, process};
+use crate::base::{env, fs, process, text};
 use crate::cli::Context;
 use crate::engine::{self, Request};
 use crate::error::{Error, Result};
@@ -39,8 +39,17 @@ impl Run {
             env_remove: Vec::new(),
         };
         if !process::run_in_front(&job)?.success() {
-            return Err(Error::failed(format!("the editor `{editor}` failed"))
-                .hint("`agent-handover run \"what this session did\"` needs no editor"));
+            let failed = Error::failed(format!("the editor `{editor}` failed"));
+            // An editor that was killed may have saved something.
+            return Err(match draft.read() {
+                Ok(edited) if form::read(&form, &edited).is_said() => {
+                    let path = text::shell_word(&draft.keep().display().to_string());
+                    failed
+                        .hint(format!("what you wrote is in `{path}`"))
+                        .hint(format!("`agent-handover run --note-file {path}` hands it over"))
+                }
+                _ => failed.hint("`agent-handover run \"what this session did\"` needs no editor"),
+            });
         }
         match form::read(&form, &draft.read()?) {
             Filled::Unchanged => Ok(Edited::Known),

@@ -23,6 +23,12 @@ pub(super) enum Filled {
     },
 }
 
+impl Filled {
+    pub(super) fn is_said(&self) -> bool {
+        matches!(self, Filled::Words { .. })
+    }
+}
+
 /// The form, filled with what the session is known to have done.
 pub(super) fn form(known: Option<&Handoff>) -> String {
     let next: String =
@@ -42,7 +48,7 @@ pub(super) fn form(known: Option<&Handoff>) -> String {
     )
 }
 
-/// What is handed over whatever the person writes.
+/// The comment with what is handed over in any case.
 fn comment(known: Option<&Handoff>) -> String {
     let Some(known) = known else {
         return "<!-- Known already: nothing changed since the last handover. -->\n".to_owned();
@@ -60,7 +66,7 @@ fn comment(known: Option<&Handoff>) -> String {
     format!("<!-- Known already, and handed over with your words:\n{}-->\n", lines.concat())
 }
 
-/// One line of the form. Nothing in it ends a comment.
+/// One line of the form. A `--` in it is split, so that it cannot end a comment.
 fn line(lead: &str, item: &str) -> String {
     format!("{lead}{}\n", text::one_line(item, 200).replace("--", "- -"))
 }
@@ -86,7 +92,7 @@ pub(super) fn read(form: &str, edited: &str) -> Filled {
     }
 }
 
-/// The headings of the form with the text below each, and before the first one.
+/// The text before the first heading, and each heading with the text below it.
 fn sections(text: &str) -> Vec<(String, String)> {
     let mut sections = vec![(String::new(), String::new())];
     for line in text.lines() {
@@ -103,7 +109,7 @@ fn sections(text: &str) -> Vec<(String, String)> {
     sections.into_iter().map(|(heading, body)| (heading, body.trim().to_owned())).collect()
 }
 
-/// The text without comments. One that does not end is text.
+/// The text without comments. A comment without an end is kept as text.
 fn without_comments(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;

@@ -26,6 +26,14 @@ pub(super) struct Reporter<'a> {
     pub ui: &'a mut Ui,
     json: bool,
     tally: Tally,
+    /// A step that failed and is not reported yet: the error at the end may say the same.
+    failed: Option<FailedStep>,
+}
+
+struct FailedStep {
+    name: String,
+    took: String,
+    why: String,
 }
 
 /// What became of the steps.
@@ -65,11 +73,14 @@ impl Tally {
 
 impl<'a> Reporter<'a> {
     pub(super) fn new(ui: &'a mut Ui, json: bool) -> Reporter<'a> {
-        Reporter { ui, json, tally: Tally::default() }
+        Reporter { ui, json, tally: Tally::default(), failed: None }
     }
 
     pub(super) fn event(&mut self, event: &Event) {
         self.tally.count(event);
+        if !matches!(event, Event::RunEnded { .. }) {
+            self.report_failed("");
+        }
         match event {
             Event::MovedAside { path } => {
                 self.ui.warn(&format!("the damaged database was moved to `{}`", path.display()));
@@ -80,11 +91,23 @@ impl<'a> Reporter<'a> {
                     self.ui.warn(warning);
                 }
             }
+            Event::StepEnded { name, ended, .. } if !self.json && ended.state == StepState::Failed => {
+                let why = ended.detail.as_ref().or(ended.error.as_ref()).cloned().unwrap_or_default();
+                self.failed = Some(FailedStep { name: name.clone(), took: duration::show(ended.duration), why });
+            }
             event if !self.json => show(self.ui, event),
             _ => {}
         }
         if let Some(line) = event_json(event) {
             self.line(line);
+        }
+    }
+
+    /// Reports the step that failed. Why it failed is left out if what is printed next says it.
+    fn report_failed(&mut self, next: &str) {
+        if let Some(FailedStep { name, took, why }) = self.failed.take() {
+            let why = if next.contains(&why) { "" } else { &why };
+            self.ui.tell_step(StepMark::Failed, &name, format!("{took}  {why}").trim_end());
         }
     }
 
@@ -150,6 +173,12 @@ impl<'a> Reporter<'a> {
 
     /// The result of running the queue. `recorded` is the run that this command recorded, if it did.
     pub(super) fn drained(mut self, drained: Drained, recorded: Option<&str>) -> Result<u8> {
+        let next = match &drained {
+            Drained::Tried { failures, .. } => failures.iter().map(|failure| failure.error.one_line()).collect(),
+            Drained::Stopped { stop, .. } => stop.error().one_line(),
+            Drained::Busy(_) => String::new(),
+        };
+        self.report_failed(&next);
         match drained {
             Drained::Tried { executed, failures, waiting: Some(stop) } if failures.is_empty() && recorded.is_none() => {
                 // Somebody asked to resume, and not everything was.

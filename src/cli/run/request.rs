@@ -15,8 +15,8 @@ use crate::transcript::{self, Source};
 
 /// The largest note that is read. A note is text for people.
 const MAX_NOTE: u64 = 64 << 20;
-/// A transcript that has not changed for so long belongs to a session of the past.
-const WHILE: Duration = Duration::hours(1);
+/// A transcript that has not changed for this long belongs to a session of the past.
+const PAST: Duration = Duration::hours(1);
 
 impl Run {
     /// What the session says.
@@ -56,7 +56,7 @@ impl Run {
     }
 }
 
-/// The note that is given without a flag. A word that is the name of a flag was meant as one.
+/// The note that is given without a flag. A single word such as `resume` was meant as the flag, and is refused.
 fn said(words: &OsString) -> Result<&OsString> {
     let word = words.to_string_lossy();
     match word.as_ref() {
@@ -72,15 +72,15 @@ fn said(words: &OsString) -> Result<&OsString> {
 fn pin(file: &Path) -> Result<Source> {
     let path = std::path::absolute(file).map_err(|cause| Error::io("find", file, cause))?;
     if !fs::exists(&path) && transcript::state(&path).is_none() {
-        return Err(Error::io("read the transcript", &path, "there is no such file"));
+        return Err(fs::absent(&path));
     }
     Source::pin(&path, "")
 }
 
-/// When the session of a transcript ended, if that is a while ago: it is not the newest session then.
+/// When the session of a transcript ended, if that is more than an hour ago: it is then not the newest session.
 fn ended(source: &Source) -> Option<DateTime<FixedOffset>> {
     let changed = clock::of_file(transcript::state(&source.path)?.modified);
-    (clock::now() - changed > WHILE).then_some(changed)
+    (clock::now() - changed > PAST).then_some(changed)
 }
 
 fn read_note(file: &Path) -> Result<Vec<u8>> {
@@ -95,7 +95,7 @@ fn read_note(file: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The bytes as text. A byte that is not UTF-8 is replaced, because what the session says must not be lost over it.
+/// The bytes as text. Bytes that are not UTF-8 are replaced: refusing the text would lose what the session says.
 fn text_of(ui: &Ui, what: &str, bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|wrong| {
         ui.warn(&format!("{what} is not UTF-8; unreadable bytes were replaced by \u{fffd}"));

@@ -94,7 +94,7 @@ fn edits(project: &Project, state: &CurrentState, mut arguments: Arguments) -> R
     for id in &done {
         let (category, item) = item(state, id)?;
         if !memory::CAN_BE_DONE.contains(&category) {
-            return Err(Error::usage(format!("`{}` is in {category}, which is never done", item.id))
+            return Err(Error::usage(format!("`{}` is in {category}, whose items are not closed", item.id))
                 .hint("`delete` removes it"));
         }
         edits.done.push(item.id.clone());

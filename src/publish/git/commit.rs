@@ -184,7 +184,7 @@ impl Publisher<'_> {
         }
         let pathspecs = self.pathspecs();
         if !pathspecs.is_empty() {
-            self.git().add(&pathspecs)?;
+            self.git().add(&pathspecs, &empty_tree(&self.common_dir))?;
         }
         Ok(self.git().write_tree()?)
     }

@@ -196,9 +196,20 @@ fn without_secrets(error: &Error) -> Error {
     error.hints().iter().fold(cleaned, |cleaned, hint| cleaned.hint(hint.clone()))
 }
 
+/// git's words without the lines that it prints after every failure of a remote, if there are others.
+fn without_advice(said: &str) -> String {
+    const ADVICE: &[&str] = &[
+        "fatal: Could not read from remote repository.",
+        "Please make sure you have the correct access rights",
+        "and the repository exists.",
+    ];
+    let lines: Vec<&str> = said.lines().filter(|line| !ADVICE.contains(&line.trim())).collect();
+    if lines.iter().all(|line| line.trim().is_empty()) { said.to_owned() } else { lines.join("\n") }
+}
+
 /// git's words on one line, without credentials in addresses and anything else that looks like a secret.
 fn clean(said: &str) -> String {
-    let mut text = secrets::clean(said);
+    let mut text = secrets::clean(&without_advice(said));
     let mut from = 0;
     while let Some(at) = text[from..].find("://").map(|at| from + at + 3) {
         let end = text[at..].find(|c: char| c.is_whitespace() || "/'\"".contains(c)).map_or(text.len(), |end| at + end);

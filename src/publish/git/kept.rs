@@ -149,7 +149,7 @@ impl Publisher<'_> {
         let mut incoming = self.incoming_of(&differences)?;
         incoming.each_content(without_conflict_marks);
         let their_time = self.time_of_kept(&kept, head.as_deref(), &incoming)?;
-        // All of it was here before, so whose it is is known already.
+        // All of it was here before, so its owner is on record.
         self.merge_incoming_of(their_time, incoming)?;
         Ok(self.contents(&differences) != before)
     }

@@ -46,7 +46,7 @@ impl Publisher<'_> {
         if !self.is_swept_away() || self.ledger.synced.is_empty() || !self.ledger.is_own {
             return Ok(None);
         }
-        // All of it was here before, so whose it is is known already.
+        // All of it was here before, so its owner is on record.
         let incoming = self.incoming(&self.ledger.synced.clone(), None)?;
         self.merge_incoming(&self.ledger.synced.clone(), incoming)?;
         Ok(Some("restored from the branch what was missing here".to_owned()))

@@ -1,20 +1,21 @@
 //! A branch of our own that git cannot read, rebuilt from the files here and what the remote has.
 //!
-//! A power cut may leave a ref without its objects, object files that are empty, or a ref file that is. A bad disk may
-//! leave object files that are cut off or changed. git refuses to work with any of them, and it does not write an object again whose file exists. The files here have everything that the
-//! branch had from this machine, so the branch goes back to its newest commit that is whole, and the delivery begins again.
+//! A power cut may leave a ref whose objects are missing, or empty files in the place of objects and refs. A bad disk may
+//! leave object files that are cut off or changed. git refuses to work with any of them, and while the file of an object
+//! exists, git does not write that object again. The files here have everything that the branch had from this machine. So
+//! the branch goes back to its newest commit that is whole, and the delivery begins again.
 //!
-//! It is the user's repository. So
+//! The repository is the user's. Three rules follow:
 //!
-//! - only a branch is rebuilt that is known to hold nothing but our files, and that no work tree has checked out;
-//! - an object file is removed only if git cannot read it and the branch or our files need the object;
-//! - no ref is touched but the branch, and where it was last seen on the remote.
+//! - A branch is rebuilt only if it is known to hold nothing but our files, and no work tree has it checked out.
+//! - An object file is removed only if git cannot read it, and the branch or our files need the object.
+//! - The only refs that change are the branch and its remote-tracking refs.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::failure::Result;
-use super::publisher::{INDEX, Publisher};
+use super::publisher::{INDEX, Publisher, empty_tree};
 use crate::base::fs::{self, Anchor};
 use crate::git::{self, FailureKind, ids_in};
 
@@ -43,8 +44,8 @@ impl Publisher<'_> {
         deliver(self)
     }
 
-    /// Whether the branch is ours to rebuild. What this delivery found out does not count: it may have read a broken branch
-    /// as one that does not exist.
+    /// Whether the branch is ours to rebuild. What this delivery found out about the branch does not count: to it, a broken
+    /// branch may look like one that does not exist.
     fn may_rebuild(&self) -> Result<bool> {
         Ok((self.was_own || self.is_moved_only_by_us()) && !self.git().is_checked_out(self.branch())?)
     }
@@ -171,7 +172,7 @@ impl Publisher<'_> {
         let anchor = self.delivery.files.state_anchor();
         anchor.create_private_directories(&store)?;
         let git = self.git().clone().with_store(&fs::resolve(&store)?);
-        let written = git.add(&specs).and_then(|()| git.write_tree());
+        let written = git.add(&specs, &empty_tree(&self.common_dir)).and_then(|()| git.write_tree());
         let ids = ids_of_store(&anchor, &store)?;
         anchor.remove_tree(&store)?;
         written?;

@@ -57,7 +57,7 @@ impl Publisher<'_> {
                 Ok(format!("{detail}; before you switch to `{branch}`: `git checkout {branch} -- {paths}`"))
             }
             (Ok(()), Err(Halted::Other(error))) if self.users_work().is_some() => {
-                Err(error.hint("what was said is kept, whatever becomes of the files meanwhile").into())
+                Err(error.hint("what was said is kept, even if git changes or removes these files").into())
             }
             (Err(not_kept), Err(Halted::Other(error))) => Err(self.say_that_nothing_is_kept(error, not_kept).into()),
             (Err(not_kept), Err(Halted::Git(failure))) => {

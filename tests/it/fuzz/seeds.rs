@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The data of the tests that a parser reads, below `tests/data`, besides its own directory in `corpus`.
+/// The data of the tests that a parser reads, below `tests/data`, besides its own directory in `fuzz`.
 const DATA: &[(&str, &str)] = &[
     ("document", "handoffs"),
     ("bundle", "session-handoff"),
@@ -16,7 +16,7 @@ const DATA: &[(&str, &str)] = &[
 
 /// The seeds of a parser, each at most `longest` bytes. `root` is the directory of the repository.
 pub fn of(root: &Path, parser: &str, longest: usize) -> Vec<Vec<u8>> {
-    let own = root.join("fuzz/corpus").join(parser);
+    let own = root.join("tests/data/fuzz").join(parser);
     let data = DATA.iter().filter(|(name, _)| *name == parser).map(|(_, path)| root.join("tests/data").join(path));
     let mut files: Vec<PathBuf> = Vec::new();
     for directory in std::iter::once(own).chain(data) {
