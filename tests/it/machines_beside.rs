@@ -272,7 +272,7 @@ fn killed_anywhere_while_it_pushes_beside_the_branch_nothing_is_lost_or_doubled(
     let prepared = Prepared::with(b, &[a.place(), team.path().parent().unwrap()]);
     let run = ["run", "--note", "of b"];
     let passes = Passes::points(b, &mut b.command(&run));
-    for (point, ordinary) in [("process.ended", 20), ("fs.replaced", 12)] {
+    for (point, ordinary) in [("process.ended", 30), ("fs.replaced", 20)] {
         assert!(passes.at(point, 1).next().is_some(), "{point} is never passed");
         for nth in passes.at(point, stride(ordinary)) {
             prepared.again();
@@ -341,7 +341,7 @@ fn killed_anywhere_while_it_merges_what_is_beside_the_branch_nothing_is_lost_or_
     b.run(&["pull"]).expect(0);
     say_beside(&team, b, "of b", "0123456789abcdef");
     let prepared = Prepared::with(a, &[b.place(), team.path().parent().unwrap()]);
-    for (command, ordinary) in [(&["run", "--note", "of a"][..], 16), (&["pull"], 10)] {
+    for (command, ordinary) in [(&["run", "--note", "of a"][..], 24), (&["pull"], 16)] {
         let passes = Passes::points(prepared.again(), &mut a.command(command));
         for (point, ordinary) in [("process.ended", ordinary), ("fs.replaced", ordinary)] {
             for nth in passes.at(point, stride(ordinary)) {
