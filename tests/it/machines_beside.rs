@@ -272,21 +272,64 @@ fn killed_anywhere_while_it_pushes_beside_the_branch_nothing_is_lost_or_doubled(
     let prepared = Prepared::with(b, &[a.place(), team.path().parent().unwrap()]);
     let run = ["run", "--note", "of b"];
     let passes = Passes::points(b, &mut b.command(&run));
-    for (point, ordinary) in [("process.ended", 20), ("fs.replaced", 12)] {
+    for (point, ordinary) in [("process.ended", 30), ("fs.replaced", 20)] {
         assert!(passes.at(point, 1).next().is_some(), "{point} is never passed");
         for nth in passes.at(point, stride(ordinary)) {
             prepared.again();
             let case = format!("{point}:{nth}");
             finish(b.command(&run).env("AGENT_HANDOVER_TEST_FAULT", format!("{case}=kill"))).expect(KILLED);
-            let again = if b.run(&["check"]).code == 1 { &["run", "--resume"][..] } else { &run };
-            b.run(again).expect(0);
-            assert_eq!(beside(&team).len(), 1, "{case}");
-            let_another_win(&team, false);
-            a.run(&["run", "--note", "of a"]).expect(0);
-            assert_eq!(beside(&team), [""; 0], "{case}");
-            come_to_rest(&team, &["first", "of a", "of b"], &case);
+            deliver_after_a_kill(&team, &case);
         }
     }
+}
+
+/// The killed machine hands over although another one always wins, and the other one merges that.
+fn deliver_after_a_kill(team: &Team, case: &str) {
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    hand_over_after_a_kill(b, "of b");
+    assert_eq!(beside(team).len(), 1, "{case}");
+    let_another_win(team, false);
+    a.run(&["run", "--note", "of a"]).expect(0);
+    assert_eq!(beside(team), [""; 0], "{case}");
+    come_to_rest(team, &["first", "of a", "of b"], case);
+}
+
+/// What was recorded is resumed. What was not is said again.
+fn hand_over_after_a_kill(machine: &World, note: &str) {
+    if machine.run(&["check"]).code == 1 {
+        machine.run(&["run", "--resume"]).expect(0);
+    } else if count(&notes(machine), note) == 0 {
+        machine.run(&["run", "--note", note]).expect(0);
+    }
+}
+
+/// `SWEEPS=all` tries every call.
+#[test]
+#[ignore = "takes minutes: cargo test --test it -- --ignored beside_the_branch_killed_at_system_calls"]
+fn beside_the_branch_killed_at_system_calls_nothing_is_lost_or_doubled() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["run", "--note", "first"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    let_another_win(&team, true);
+    let prepared = Prepared::with(b, &[a.place(), team.path().parent().unwrap()]);
+    let run = ["run", "--note", "of b"];
+    let passes = Passes::calls(prepared.again(), &run);
+    let mut kills = 0;
+    for call in CHANGING_CALLS {
+        for nth in passes.at(call, stride(25)) {
+            prepared.again();
+            let mut strace = killed_at_call(b, call, nth);
+            strace.args(run).env("AGENT_HANDOVER_TEST_IDS", seed("the run"));
+            if finish(&mut strace).stderr_ignored("a kill is expected").code != KILLED {
+                break;
+            }
+            kills += 1;
+            deliver_after_a_kill(&team, &format!("{call}:{nth}"));
+        }
+    }
+    assert!(kills > 10, "only {kills} kills: the calls are not those the program makes");
+    eprintln!("killed at {kills} system calls and delivered");
 }
 
 /// What is beside the branch is merged by a publish and by a pull, which die anywhere meanwhile.
@@ -298,7 +341,7 @@ fn killed_anywhere_while_it_merges_what_is_beside_the_branch_nothing_is_lost_or_
     b.run(&["pull"]).expect(0);
     say_beside(&team, b, "of b", "0123456789abcdef");
     let prepared = Prepared::with(a, &[b.place(), team.path().parent().unwrap()]);
-    for (command, ordinary) in [(&["run", "--note", "of a"][..], 16), (&["pull"], 10)] {
+    for (command, ordinary) in [(&["run", "--note", "of a"][..], 24), (&["pull"], 16)] {
         let passes = Passes::points(prepared.again(), &mut a.command(command));
         for (point, ordinary) in [("process.ended", ordinary), ("fs.replaced", ordinary)] {
             for nth in passes.at(point, stride(ordinary)) {
@@ -306,11 +349,7 @@ fn killed_anywhere_while_it_merges_what_is_beside_the_branch_nothing_is_lost_or_
                 let case = format!("{command:?}, {point}:{nth}");
                 finish(a.command(command).env("AGENT_HANDOVER_TEST_FAULT", format!("{point}:{nth}=kill")))
                     .expect(KILLED);
-                let again =
-                    if a.run(&["check"]).code == 1 { &["run", "--resume"][..] } else { &["run", "--note", "of a"] };
-                if command[0] == "pull" || !notes(a).contains("of a") || again[1] == "--resume" {
-                    a.run(again).expect(0);
-                }
+                hand_over_after_a_kill(a, "of a");
                 come_to_rest(&team, &["first", "of a", "of b"], &case);
             }
         }
