@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{Context, Failure, Intent, Kind, Outcome, Promise, kind, said};
+use crate::base::text;
 use crate::error::Result;
 use crate::facts::Session;
 use crate::memory::note::Note;
@@ -53,7 +54,7 @@ fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     let session = context.session;
     let path = Memory::at(context.root, context.memory.clone()).note_path(&session.tag, session.at.date_naive());
     let content = said::of_intent(intent, "content", session)?;
-    Ok(format!("add a note of {} bytes to {}", content.len(), context.show(&path)))
+    Ok(format!("add a note of {} to {}", text::count(content.len(), "byte"), context.show(&path)))
 }
 
 fn act(context: &Context<'_>, intent: &Value) -> Result<Outcome, Failure> {

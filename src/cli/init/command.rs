@@ -94,9 +94,10 @@ fn report(
             .ui
             .tell(&format!("found agents that do not call agent-handover yet: `agent-handover install {agents}`"));
     }
-    context.ui.tell(match needs_consent {
-        true => "next: read the file, then `agent-handover allow`, so that hooks follow it",
-        false => "next: read the file; `agent-handover run \"what it did; next: …\"` hands a session over",
+    context.ui.tell(if needs_consent {
+        "next: read the file, then `agent-handover allow`, so that hooks follow it"
+    } else {
+        "next: read the file; `agent-handover run \"what it did; next: …\"` hands a session over"
     });
 }
 
