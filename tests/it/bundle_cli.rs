@@ -58,10 +58,10 @@ WHEN        AGENT        STATUS       BRANCH  TITLE        SESSION
     assert_data_eq!(
         finish(narrow.env("COLUMNS", "56")).expect(0).stdout,
         str![[r#"
-WHEN        BRANCH  TITLE        SESSION
-1 h ago     main    Gamma docs   2026-11-15-0900
-1 day ago   topic   Beta parser  2026-11-14-1000
-5 days ago  main    Alpha lexer  2026-11-10-1000
+WHEN        AGENT        TITLE        SESSION
+1 h ago     codex        Gamma docs   2026-11-15-0900
+1 day ago   Claude-Code  Beta parser  2026-11-14-1000
+5 days ago  codex        Alpha lexer  2026-11-10-1000
 
 "#]]
     );
