@@ -109,6 +109,7 @@ fn complaint(error: &clap::Error, command: &str) -> Option<String> {
             let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else { return None };
             Some(format!("`{command}` needs {}", missing.join(" and ")))
         }
+        ErrorKind::InvalidUtf8 => Some("an argument is not text in UTF-8".to_owned()),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => Some(wrong_value(error)),
         ErrorKind::ArgumentConflict => {
             let argument = context(error, ContextKind::InvalidArg);
@@ -117,6 +118,9 @@ fn complaint(error: &clap::Error, command: &str) -> Option<String> {
                 Some(ContextValue::Strings(others)) => others.clone(),
                 _ => return None,
             };
+            if others.contains(&argument) {
+                return Some(format!("`{argument}` is given more than once"));
+            }
             let others: Vec<String> = others.iter().map(|other| format!("`{other}`")).collect();
             Some(format!("`{argument}` cannot be combined with {}", others.join(", ")))
         }

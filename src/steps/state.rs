@@ -208,7 +208,7 @@ fn preview(context: &Context<'_>, intent: &Value) -> Result<String> {
     of_intent(intent).add_to(&mut edits, &memory.state_for_saying()?);
     let items: usize = edits.record.iter().map(|(_, texts)| texts.len()).sum();
     let mut parts = Vec::new();
-    parts.extend(edits.text.map(|text| format!("{} bytes of text", text.len())));
+    parts.extend(edits.text.map(|text| format!("{} of text", text::count(text.len(), "byte"))));
     let items = items + edits.add.len() + edits.rulings.len();
     parts.extend((items > 0).then(|| text::count(items, "item")));
     if parts.is_empty() {

@@ -226,7 +226,7 @@ handover steps executed: first
 ---
 handover RHCQV5SE
 ✓ first  [..] ms  memory/layer1/2026-11/general-2026-11-15.md
-✗ tests  1 ms
+✗ tests  [..] ms
 error: step 'tests' failed: exit status 1: it broke
 hint: its output is in `.agent-handover/log/01M7FAKZG8024Q34PSRHCQV5SE/tests-1.log`
 hint: progress is saved: `agent-handover run --resume` tries again, `--abandon RHCQV5SE` abandons it

@@ -199,6 +199,11 @@ fn a_mistyped_command_line_is_answered_with_the_command_to_type() {
             &["run", "--resume", "now"],
             "error: `--resume` cannot be combined with `[NOTE]`\nhint: `agent-handover run --help` explains it\n",
         ),
+        (&["run", "--note"], "error: `--note <TEXT>` needs a value\nhint: `agent-handover run --help` explains it\n"),
+        (
+            &["status", "-q", "-q"],
+            "error: `--quiet` is given more than once\nhint: `agent-handover status --help` explains it\n",
+        ),
         (
             &["todo", "fix", "it"],
             "error: `todo` is not a command\nhint: you may mean `agent-handover memory add todo 'fix it'`\n",

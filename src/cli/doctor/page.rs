@@ -83,7 +83,7 @@ fn text_of(received: &str) -> String {
 
 /// What is fine, without what the line says already: the root of the project, and that git is git.
 fn brief(says: &str, root: &str) -> String {
-    let says = says.strip_prefix("git version ").unwrap_or(says).trim_end_matches('.');
+    let says = says.strip_prefix("git version ").unwrap_or(says);
     if root.is_empty() {
         return says.to_owned();
     }

@@ -316,11 +316,10 @@ fn advice(place: &HistoryPlace, handoff: &Handoff, is_peer: bool) -> Vec<String>
             .is_ok_and(|index| index.sessions.iter().any(|entry| entry.get("session_id") == supersedes));
         if !is_known {
             let id = handoff::repr(supersedes);
-            advice.push(match is_peer {
-                true => {
-                    format!("WARNING: supersedes references unknown session id {id} (not in INDEX.yaml sessions[])")
-                }
-                false => format!("the session that this one supersedes is not on record here: {id}"),
+            advice.push(if is_peer {
+                format!("WARNING: supersedes references unknown session id {id} (not in INDEX.yaml sessions[])")
+            } else {
+                format!("the session that this one supersedes is not on record here: {id}")
             });
         }
     }

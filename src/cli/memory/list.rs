@@ -189,11 +189,11 @@ fn item_lines(rows: &[ItemRow<'_>], width: Option<usize>) -> Vec<Vec<Line>> {
     let widest = |of: for<'a> fn(&'a ItemRow<'_>) -> &'a str| rows.iter().map(|row| of(row).width()).max().unwrap_or(0);
     let (at, id) = (widest(|row| &row.at), widest(|row| row.id));
     let indent = 2 + at + GAP.len();
-    let said: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| table::wrap(&row.said, width.map(|width| width.saturating_sub(indent + GAP.len() + id))))
-        .collect();
-    let column = said.iter().flatten().map(|part| part.width()).max().filter(|_| width.is_some()).unwrap_or(0);
+    let room = width.map(|width| width.saturating_sub(indent + GAP.len() + id));
+    let said: Vec<Vec<String>> = rows.iter().map(|row| table::wrap(&row.said, room)).collect();
+    // A word that has no room must not push the ids of all other items out.
+    let parts = said.iter().flatten().map(|part| part.width());
+    let column = parts.filter(|part| room.is_some_and(|room| *part <= room)).max().unwrap_or(0);
     let lines = |(row, parts): (&ItemRow<'_>, &Vec<String>)| {
         let line = |(number, part): (usize, &String)| {
             let gap = column.saturating_sub(part.width());
@@ -215,5 +215,21 @@ fn when(ui: &Ui, at: &str) -> String {
         Some(at) => ui.when(&at),
         None if at.is_empty() => "by hand".to_owned(),
         None => text::model_line(at, 16),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_without_room_leaves_the_other_items_as_they_are() {
+        let row =
+            |said: &str| ItemRow { category: "decision", at: "1 h ago".to_owned(), said: said.to_owned(), id: "3f2a" };
+        let rows = [row("TOML stays"), row(&"x".repeat(90))];
+        let lines = item_lines(&rows, Some(40));
+        let shown = |line: &Line| line.render(false, str::to_owned);
+        assert_eq!(shown(&lines[0][0]), "  1 h ago  TOML stays  3f2a");
+        assert_eq!(shown(&lines[1][0]), format!("  1 h ago  {}  3f2a", "x".repeat(90)));
     }
 }

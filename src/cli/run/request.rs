@@ -92,7 +92,8 @@ fn read_note(ui: &Ui, file: &Path) -> Result<Vec<u8>> {
         if file.as_os_str() == "-" { Box::new(std::io::stdin().lock()) } else { Box::new(fs::open(file)?) };
     let bytes = fs::read_at_most(source, MAX_NOTE).map_err(failed)?;
     if bytes.len() as u64 > MAX_NOTE {
-        return Err(Error::bad_data(format!("the note in `{}` is larger than 64 MiB", file.display()))
+        let place = if file.as_os_str() == "-" { "standard input".to_owned() } else { format!("`{}`", file.display()) };
+        return Err(Error::bad_data(format!("the note in {place} is larger than 64 MiB"))
             .hint("a note is what the next session reads; put long material in a file and name it in the note"));
     }
     Ok(bytes)
