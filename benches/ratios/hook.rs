@@ -86,7 +86,11 @@ pub(crate) fn start(world: &World, name: &str) -> Side {
     let start = world.command(&["hook", "--agent", "codex"]);
     assert!(answer(&start, &payload).contains("agent-handover"), "the hook does nothing here");
     next();
-    side(name, start).input(&payload).after(next)
+    let place = world.clone();
+    side(name, start).input(&payload).after(move || {
+        place.wait_until_idle();
+        next();
+    })
 }
 
 /// The first prompt of a session.
@@ -94,7 +98,11 @@ pub(crate) fn prompt(world: &World, name: &str, said: &str) -> Side {
     let file = format!("prompt-{}.json", said.len());
     let fields = format!("\"hook_event_name\":\"UserPromptSubmit\",\"prompt\":\"{said}\"");
     let (payload, next) = payloads(world, &file, &fields);
-    side(name, world.command(&["hook", "--agent", "claude-code"])).input(&payload).after(next)
+    let place = world.clone();
+    side(name, world.command(&["hook", "--agent", "claude-code"])).input(&payload).after(move || {
+        place.wait_until_idle();
+        next();
+    })
 }
 
 /// The end of a session that asked for something since its last end.

@@ -227,6 +227,10 @@ impl World {
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             .env("AGENT_HANDOVER_TEST_NOW", NOW)
             .stdin(Stdio::null());
+        // Where a program with counters puts them.
+        if let Some(counts) = std::env::var_os("LLVM_PROFILE_FILE") {
+            command.env("LLVM_PROFILE_FILE", counts);
+        }
         command
     }
 
