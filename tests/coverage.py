@@ -25,7 +25,9 @@ def tool(name):
 
 def build():
     """The programs with counters: the tests of the library, the integration tests, and the program itself."""
+    # The programs that the compiler starts count, too, and nobody asks for it.
     env = dict(os.environ, RUSTFLAGS="-C instrument-coverage", CARGO_TARGET_DIR=str(TARGET))
+    env["LLVM_PROFILE_FILE"] = str(TARGET / "build" / "%m.profraw")
     command = ["cargo", "test", "--no-run", "--message-format=json"]
     lines = subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True, text=True).stdout.splitlines()
     built = {}
@@ -74,6 +76,7 @@ def main():
         return print(__doc__)
     profdata, cov = tool("llvm-profdata"), tool("llvm-cov")
     library, integration, program = build()
+    shutil.rmtree(TARGET / "build", ignore_errors=True)
     shutil.rmtree(COUNTS, ignore_errors=True)
     COUNTS.mkdir(parents=True)
     # Each program adds to a few files, instead of leaving one for each of thousands of processes.
