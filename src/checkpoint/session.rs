@@ -420,43 +420,6 @@ mod tests {
         assert!(record(&mut store, "D", &of(70, "70:bb")).unwrap().is_none());
     }
 
-    /// The memory of a worktree that is gone, or of a repository that could not be written, has sessions of its own.
-    #[test]
-    fn sessions_of_another_checkpoint_are_adopted_as_far_as_they_were_handed_over() {
-        let ((_one, mut here), (_other, mut there)) = (store(), store());
-        let part = |to: u64| HandedPart {
-            agent: "codex".into(),
-            id: "s".into(),
-            to,
-            turns: 1,
-            is_over: true,
-            ..HandedPart::default()
-        };
-        for (store, size) in [(&mut here, 50), (&mut there, 70)] {
-            store.note_session(&SessionSighting { is_turn_end: true, size, ..seen("1") }, &AtOnce::default()).unwrap();
-            record(store, "A", &part(size)).unwrap();
-        }
-        let open = SessionSighting { id: "open".into(), transcript: "/t".into(), ..seen("2") };
-        there.note_session(&open, &AtOnce::default()).unwrap();
-        let known = there.all_sessions().unwrap();
-        assert_eq!(
-            known.iter().map(|(session, is_over)| (session.id.as_str(), *is_over)).collect::<Vec<_>>(),
-            [("s", true), ("open", false)]
-        );
-        for _ in 0..2 {
-            here.adopt_sessions(&known, "/tree").unwrap();
-            let session = here.session("codex", "s").unwrap().unwrap();
-            assert_eq!((session.handed_over, session.worktree.as_str()), (70, "/tree"));
-            let open = here.session("codex", "open").unwrap().unwrap();
-            assert_eq!((open.transcript.as_str(), open.handed_over), ("/t", 0));
-            assert_eq!(here.all_sessions().unwrap().len(), 2);
-        }
-        // What was handed over here since then is not taken back.
-        record(&mut here, "B", &HandedPart { before: 70, ..part(90) }).unwrap();
-        here.adopt_sessions(&known, "/tree").unwrap();
-        assert_eq!(here.session("codex", "s").unwrap().unwrap().handed_over, 90);
-    }
-
     /// Two compactions may be seconds apart. What is between them shows that they are two.
     #[test]
     fn each_compaction_gets_its_context() {

@@ -13,28 +13,26 @@ fn record(store: &mut Store, id: &str) -> i64 {
 }
 
 fn record_with(store: &mut Store, id: &str, texts: &[(&'static str, String)]) -> i64 {
-    store
-        .record(
-            &NewRun {
-                id,
-                recorded_at: "2026-11-15T10:00:00Z",
-                agent: "",
-                tag: "t",
-                memory_dir: "memory",
-                head: None,
-                worktree: "",
-                branch: "",
-                plan: "{}",
-                inputs: "{\"note\":\"n\"}",
-                texts,
-                steps: vec![("note", "note"), ("state", "state")],
-                begun: None,
-                handed: None,
-            },
-            OnUnfinished::Keep,
-        )
-        .unwrap()
-        .unwrap()
+    store.record(&new_run(id, texts), OnUnfinished::Keep).unwrap().unwrap()
+}
+
+fn new_run<'a>(id: &'a str, texts: &'a [(&'static str, String)]) -> NewRun<'a> {
+    NewRun {
+        id,
+        recorded_at: "2026-11-15T10:00:00Z",
+        agent: "",
+        tag: "t",
+        memory_dir: "memory",
+        head: None,
+        worktree: "",
+        branch: "",
+        plan: "{}",
+        inputs: "{\"note\":\"n\"}",
+        texts,
+        steps: vec![("note", "note"), ("state", "state")],
+        begun: None,
+        handed: None,
+    }
 }
 
 fn settled(position: usize, state: StepState) -> Settled {
@@ -191,4 +189,47 @@ fn many_that_make_the_database_at_once_all_find_it_theirs() {
             }
         });
     }
+}
+
+/// The memory of a worktree that is gone, or of a repository that could not be written, has sessions of its own.
+#[test]
+fn sessions_of_another_checkpoint_are_adopted_as_far_as_they_were_handed_over() {
+    let directory = crate::base::scratch::directory();
+    let open = |name: &str| Store::open(&CheckpointFile::beside(&directory.path().join(name))).unwrap();
+    let (mut here, mut there) = (open("here.db"), open("there.db"));
+    let seen = |id: &str, size: u64| SessionSighting {
+        agent: "codex".into(),
+        id: id.into(),
+        at: "1".into(),
+        transcript: format!("/{id}"),
+        is_turn_end: true,
+        size,
+        ..SessionSighting::default()
+    };
+    let hand_over = |store: &mut Store, run: &str, before: u64, to: u64| {
+        let (agent, id) = ("codex".into(), "s".into());
+        let part = HandedPart { agent, id, before, to, turns: 1, is_over: true, ..HandedPart::default() };
+        let run = NewRun { steps: vec![("note", "note")], handed: Some(&part), ..new_run(run, &[]) };
+        store.record(&run, OnUnfinished::Keep).unwrap().unwrap();
+    };
+    for (store, size) in [(&mut here, 50), (&mut there, 70)] {
+        store.note_session(&seen("s", size), &AtOnce::default()).unwrap();
+        hand_over(store, "A", 0, size);
+    }
+    there.note_session(&seen("open", 5), &AtOnce::default()).unwrap();
+    let known = there.all_sessions().unwrap();
+    let found: Vec<_> = known.iter().map(|(session, is_over)| (session.id.as_str(), *is_over)).collect();
+    assert_eq!(found, [("s", true), ("open", false)]);
+    for _ in 0..2 {
+        here.adopt_sessions(&known, "/tree").unwrap();
+        let session = here.session("codex", "s").unwrap().unwrap();
+        assert_eq!((session.handed_over, session.worktree.as_str()), (70, "/tree"));
+        let open = here.session("codex", "open").unwrap().unwrap();
+        assert_eq!((open.transcript.as_str(), open.handed_over), ("/open", 0));
+        assert_eq!(here.all_sessions().unwrap().len(), 2);
+    }
+    // What was handed over here since then is not taken back.
+    hand_over(&mut here, "B", 70, 90);
+    here.adopt_sessions(&known, "/tree").unwrap();
+    assert_eq!(here.session("codex", "s").unwrap().unwrap().handed_over, 90);
 }
