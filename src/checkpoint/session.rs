@@ -343,6 +343,7 @@ pub(super) fn signed(number: u64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::new_run;
     use super::super::{NewRun, OnUnfinished};
     use super::*;
     use crate::checkpoint::CheckpointFile;
@@ -358,22 +359,7 @@ mod tests {
     }
 
     fn record(store: &mut Store, id: &str, handed: &HandedPart) -> Result<Option<i64>> {
-        let run = NewRun {
-            id,
-            recorded_at: "2026-11-15T10:00:00Z",
-            agent: "codex",
-            tag: "t",
-            memory_dir: "memory",
-            head: None,
-            worktree: "",
-            branch: "",
-            plan: "{}",
-            inputs: "{}",
-            texts: &[],
-            steps: vec![("note", "note")],
-            begun: None,
-            handed: Some(handed),
-        };
+        let run = NewRun { steps: vec![("note", "note")], handed: Some(handed), ..new_run(id, &[]) };
         store.record(&run, OnUnfinished::Keep)
     }
 

@@ -16,7 +16,7 @@ fn record_with(store: &mut Store, id: &str, texts: &[(&'static str, String)]) ->
     store.record(&new_run(id, texts), OnUnfinished::Keep).unwrap().unwrap()
 }
 
-fn new_run<'a>(id: &'a str, texts: &'a [(&'static str, String)]) -> NewRun<'a> {
+pub(super) fn new_run<'a>(id: &'a str, texts: &'a [(&'static str, String)]) -> NewRun<'a> {
     NewRun {
         id,
         recorded_at: "2026-11-15T10:00:00Z",

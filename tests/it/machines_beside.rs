@@ -260,15 +260,21 @@ fn come_to_rest(team: &Team, expected: &[&str], case: &str) {
     }
 }
 
+/// Two machines that know the shared branch, at a remote that from now on always lets another one win.
+fn losing_team() -> Team {
+    let team = Team::of(2);
+    team.machines[0].run(&["run", "--note", "first"]).expect(0);
+    team.machines[1].run(&["pull"]).expect(0);
+    let_another_win(&team, true);
+    team
+}
+
 /// The remote always lets another machine win, so the words go to a branch of the machine. Wherever the process dies, the next
 /// command delivers them, and the other machine merges and removes that branch.
 #[test]
 fn killed_anywhere_while_it_pushes_beside_the_branch_nothing_is_lost_or_doubled() {
-    let team = Team::of(2);
+    let team = losing_team();
     let (a, b) = (&team.machines[0], &team.machines[1]);
-    a.run(&["run", "--note", "first"]).expect(0);
-    b.run(&["pull"]).expect(0);
-    let_another_win(&team, true);
     let prepared = Prepared::with(b, &[a.place(), team.path().parent().unwrap()]);
     let run = ["run", "--note", "of b"];
     let passes = Passes::points(b, &mut b.command(&run));
@@ -307,11 +313,8 @@ fn hand_over_after_a_kill(machine: &World, note: &str) {
 #[test]
 #[ignore = "takes minutes: cargo test --test it -- --ignored beside_the_branch_killed_at_system_calls"]
 fn beside_the_branch_killed_at_system_calls_nothing_is_lost_or_doubled() {
-    let team = Team::of(2);
+    let team = losing_team();
     let (a, b) = (&team.machines[0], &team.machines[1]);
-    a.run(&["run", "--note", "first"]).expect(0);
-    b.run(&["pull"]).expect(0);
-    let_another_win(&team, true);
     let prepared = Prepared::with(b, &[a.place(), team.path().parent().unwrap()]);
     let run = ["run", "--note", "of b"];
     let passes = Passes::calls(prepared.again(), &run);
