@@ -8,7 +8,7 @@
 //! | `session` | the agents' sessions that hooks have seen, and how much of each was handed over |
 //! | `session_word` | what agents passed to their hooks since the last handover of a session |
 //! | `receipt` | the texts that were put into sessions: their marks, and whether they arrived |
-//! | `transcript_file` | the session files on disk of which nothing is owed while they stay as they are |
+//! | `transcript_file` | the session files on disk that are handed over completely, as long as they do not change |
 //! | `transcript_place` | the directories of session files whose files from before `since` are in `transcript_file` |
 //! | `meta` | facts about the file itself: `id`, which the user's own state knows, `since`, when the project was first used, and `retired` |
 //!

@@ -17,7 +17,7 @@ use crate::error::Result;
 /// Sessions beyond this many are forgotten, oldest first, once they are over and their file is gone.
 const KEPT_SESSIONS: i64 = 5_000;
 
-/// A file of which nothing is owed, as long as it has this inode and length.
+/// A file that is handed over completely, as long as it has this inode and length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DoneFile {
     pub path: String,
@@ -25,7 +25,7 @@ pub(crate) struct DoneFile {
     pub length: u64,
 }
 
-/// The files of which nothing is owed.
+/// The files that are handed over completely.
 #[derive(Debug, Default)]
 pub(crate) struct DoneFiles {
     /// Inode and length, by path.

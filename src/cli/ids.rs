@@ -42,7 +42,7 @@ impl SessionIds {
 
     /// Whether a word ends the id of one session only, and begins none.
     fn is_end_of_one(&self, word: &str) -> bool {
-        // A word of the goal is no name for a session.
+        // A word without digits may come from the goal, which is a part of the id.
         let is_mark = word.len() == MARK && word.bytes().any(|byte| byte.is_ascii_digit());
         let ends = || self.names.iter().filter(|name| name.ends_with(word)).count();
         is_mark && !self.names.iter().any(|name| name.starts_with(word)) && ends() == 1

@@ -48,7 +48,7 @@ impl LiveLine {
                 let _ = terminal.write_all(REMOVE.as_bytes()).and_then(|()| terminal.flush());
             }
         };
-        // Without a thread there is no line, and everything else goes on.
+        // If no thread can be started, the run goes on without the line.
         let thread = thread::Builder::new().name("live line".to_owned()).spawn(draw).ok();
         LiveLine { end: Some(end), thread }
     }

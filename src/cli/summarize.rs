@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 use crate::project::{self, Project};
 use crate::transcript::{self, Source, Transcript};
 
-/// Print a handoff made from an agent's transcript and from git; without `--save`, nothing is stored, except a `--summary`
-/// where there is no transcript
+/// Print a handoff made from an agent's transcript and from git. Only `--save` stores it; a `--summary` is stored without
+/// `--save`, too, if there is no transcript
 #[derive(Args)]
 #[command(visible_alias = "summarize-session")]
 pub(super) struct Summarize {

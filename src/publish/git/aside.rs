@@ -1,8 +1,8 @@
 //! Branches of single machines on the remote, beside the branch that all of them share.
 //!
 //! A commit that lost the race too often goes to a branch that only this machine pushes to: from then on the remote has
-//! it. Every publish that asks the remote whether its commit arrived is told of such branches, too. It merges a few and
-//! pushes once more. `pull` merges them without pushing. A branch whose commit the shared branch has is removed by
+//! it. A publish asks the remote whether its commit arrived, and the answer also lists such branches. The publish merges a
+//! few of them and pushes once more. `pull` merges them without pushing. A branch whose commit the shared branch has is removed by
 //! whoever publishes next, so a process may be killed at any moment.
 //!
 //! Whoever may push to the remote can put anything there, under any name and in any number. So a delivery looks at a few
@@ -164,8 +164,8 @@ impl Publisher<'_> {
         known.push(remembered(commit).to_owned());
     }
 
-    /// Removes those branches of single machines whose commits the shared branch has, which is at `commit` on the remote. That
-    /// they stay is no failure: nothing is lost.
+    /// Removes those branches of single machines whose commits the shared branch has, which is at `commit` on the remote. A
+    /// branch that stays does no harm.
     fn remove_merged(&mut self, asides: &[Other], commit: &str) -> Result<()> {
         let contained = self.contained(asides, commit)?;
         let merged: Vec<(String, String)> = asides

@@ -76,7 +76,7 @@ impl Halted {
     }
 }
 
-/// What to do about a failure of which nothing is known but git's words.
+/// What to do about a failure that this program does not recognise.
 const HINT: &str = "everything is kept in the files here; fix what git complains about, then `agent-handover push` or `agent-handover pull` tries again";
 
 /// One sentence with its hint, and git's own words.
