@@ -8,6 +8,7 @@
 //! | `groups`, `examples` | the help: commands by purpose, and examples for each |
 //! | `guesses` | words that people try, and the command that each means |
 //! | `start` | the way from the arguments to the exit code |
+//! | `parse` | from the arguments to the command |
 //! | `wrong_usage` | what is said about a wrong command line |
 //! | `ui` | the only door to the terminal |
 //! | `live` | the line that shows what is going on |
@@ -43,6 +44,7 @@ mod man;
 mod mcp;
 mod memory;
 mod paint;
+mod parse;
 mod passphrase;
 mod paths;
 mod pause;
@@ -80,14 +82,22 @@ use ui::Color;
 #[derive(Parser)]
 #[command(name = "agent-handover", version, infer_long_args = true, help_template = groups::template())]
 struct Cli {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// The options of the program itself.
+#[derive(Parser)]
+#[command(name = "agent-handover", version, infer_long_args = true)]
+struct Options {
     /// Print the home view, which is shown without a command, as one JSON document
     // An id of its own: clap copies the value of `history --json`, a global option, to every argument with the same id.
     #[arg(long = "json", id = "home-json")]
     json: bool,
     #[command(flatten)]
     global: Global,
-    #[command(subcommand)]
-    command: Option<Command>,
 }
 
 #[derive(Args)]

@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::CommandFactory;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 
 use super::ui::{self, Color, Ui};
-use super::{Cli, Command, completions, examples, home, hook, peers, render, run, wrong_usage};
+use super::{Cli, Command, completions, examples, home, hook, parse, peers, render, run, wrong_usage};
 use crate::error::{Category, Error, Result};
 use crate::project::{Options, Project};
 use crate::steps;
@@ -102,11 +102,11 @@ fn report_panics(is_hook: bool) {
 
 fn execute(arguments: Vec<OsString>, is_hook: bool) -> ExitCode {
     report_panics(is_hook);
-    let cli = match Cli::try_parse_from(&arguments) {
+    let cli = match parse::parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => return wrong_usage::report(&with_examples(error, &arguments), &arguments, is_hook),
     };
-    let ui = Ui::new(cli.global.color, cli.global.quiet).with_utc(cli.global.utc);
+    let ui = Ui::new(cli.options.global.color, cli.options.global.quiet).with_utc(cli.options.global.utc);
     // The payload of a hook names the directory of the agent, so a hook needs no current directory.
     let cwd = is_hook.then(|| std::env::current_dir().unwrap_or_default());
     ExitCode::from(carry_out(cli, ui, cwd))
@@ -118,7 +118,7 @@ pub(super) fn carry_out(cli: Cli, mut ui: Ui, cwd: Option<PathBuf>) -> u8 {
     ui::trace();
     let json = match &cli.command {
         Some(command) => command.json(),
-        None if cli.json => Json::Document,
+        None if cli.options.json => Json::Document,
         None => Json::No,
     };
     let here = || {
@@ -133,11 +133,11 @@ pub(super) fn carry_out(cli: Cli, mut ui: Ui, cwd: Option<PathBuf>) -> u8 {
         None => here(),
     };
     let result = cwd.and_then(|cwd| {
-        let mut context = Context { cwd, config: cli.global.config, ui: &mut ui, has_warned: Cell::new(false) };
+        let mut context = Context { cwd, config: cli.options.global.config, ui: &mut ui, has_warned: Cell::new(false) };
         match cli.command {
-            Some(_) if cli.json => Err(Error::usage("put `--json` after the command")),
+            Some(_) if cli.options.json => Err(Error::usage("put `--json` after the command")),
             Some(command) => command.execute(&mut context),
-            None => home::execute(&mut context, cli.json),
+            None => home::execute(&mut context, cli.options.json),
         }
     });
     let answered = result.is_ok();

@@ -1,46 +1,53 @@
 //! Whether a text claims a success that somebody should have checked.
 
-use std::sync::OnceLock;
-
-use regex::Regex;
-
 use crate::recap;
 
 pub(super) const UNVERIFIED: &str = " (unverified)";
 
-/// Words by which people say that checks passed.
-const CHECKED: &str = r"(?ix-u) \b (
-    tests?\s+(now\s+|all\s+|are\s+)*(pass|passes|passed|passing|succeed|succeeds|succeeded|green)
-    | all\s+(\d+\s+)?(tests?\s+|checks?\s+)?(pass|passes|passed|passing|green|succeed|succeeded)
-    | (is|are|was|were|ci|build|suite)\s+(now\s+|all\s+)*green
-    | passing | verified | works\s+(now|again|fine|correctly|as\s+expected) | now\s+works
-    | (is|was|got|are|were|been)\s+(now\s+|fully\s+)?(fixed|tested)
-    | builds?\s+(clean|cleanly|fine|passes|passed|succeeds|succeeded)
-    | successfully | succeeded | without\s+(any\s+)?(errors|failures) | no\s+(errors|failures)
-) \b";
+/// Words that follow each other. Each part names alternatives; `?` behind them says that the word may be missing, `*` that
+/// several may stand there, and `#` alone is a number.
+///
+/// They are compared one by one: a session waits for this, and to compile a regular expression takes longer than all the rest.
+type Phrase = &'static [&'static str];
+
+/// Phrases by which people say that checks passed.
+const CHECKED: &[Phrase] = &[
+    &["test|tests", "now|all|are*", "pass|passes|passed|passing|succeed|succeeds|succeeded|green"],
+    &["all", "#?", "test|tests|check|checks?", "pass|passes|passed|passing|green|succeed|succeeded"],
+    &["is|are|was|were|ci|build|suite", "now|all*", "green"],
+    &["passing|verified|successfully|succeeded"],
+    &["works", "now|again|fine|correctly"],
+    &["works", "as", "expected"],
+    &["now", "works"],
+    &["is|was|got|are|were|been", "now|fully?", "fixed|tested"],
+    &["build|builds", "clean|cleanly|fine|passes|passed|succeeds|succeeded"],
+    &["without", "any?", "errors|failures"],
+    &["no", "errors|failures"],
+];
 
 /// Words by which people say that something is out. Only a command that does it supports them, not a test.
-const DELIVERED: &str = r"(?ix-u) (
-    (?: ^ | \b (?: is|was|got|are|were|been|have|has|we|i|and|now|successfully ) \s+ (?: now\s+|all\s+ )* )
-    (?: deploy(?<deploy>ed) | merg(?<merge>ed) | releas(?<release>ed) | publish(?<publish>ed) | ship(?<ship>ped)
-      | push(?<push>ed) ) \b
-    | \b deployed \s+ (successfully|to\s+(prod|production|staging|live)\b)
-) ";
+const DELIVERED: &[(&str, &str)] = &[
+    ("deployed", "deploy"),
+    ("merged", "merge"),
+    ("released", "release"),
+    ("published", "publish"),
+    ("shipped", "deploy"),
+    ("pushed", "push"),
+];
 
-/// Words before a claim that make it a plan, a wish or its opposite.
-const UNSAID: &str = r"(?ix-u) \b (
-    not | never | already | cannot | no\s+longer | \w+n't | un(til|less) | if | once | when | whether | before | after | should | must
-    | make | makes | get | let | ensure | to\s+be | need | needs | will | would | could | so\s+that | check\s+that | fails?
-) \b";
+/// What stands before such a word, unless it begins the sentence.
+const BEFORE_DELIVERED: Phrase = &["is|was|got|are|were|been|have|has|we|i|and|now|successfully", "now|all*"];
 
-/// The commands that deliver something: what they are called, and the word that claims it.
-const DELIVERIES: [(&str, &str); 6] = [
-    ("deploy", "deploy"),
-    ("merge", "merge"),
-    ("release", "release"),
-    ("publish", "publish"),
-    ("ship", "deploy"),
-    ("push", "push"),
+/// What makes `deployed` a claim wherever it stands.
+const DEPLOYED: &[Phrase] = &[&["deployed", "successfully"], &["deployed", "to", "prod|production|staging|live"]];
+
+/// Phrases before a claim that make it a plan, a wish or its opposite.
+const UNSAID: &[Phrase] = &[
+    &["not|never|already|cannot|until|unless|if|once|when|whether|before|after|should|must"],
+    &["make|makes|get|let|ensure|need|needs|will|would|could|fail|fails"],
+    &["no", "longer"],
+    &["to", "be"],
+    &["so|check", "that"],
 ];
 
 /// Whether the text claims a success that none of these commands, which passed, supports.
@@ -59,17 +66,81 @@ enum Claim {
 }
 
 fn claim(sentence: &str) -> Option<Claim> {
-    static WORDS: OnceLock<Option<[Regex; 3]>> = OnceLock::new();
-    let of = |words: &str| Regex::new(words).ok();
-    let words = WORDS.get_or_init(|| Some([of(CHECKED)?, of(DELIVERED)?, of(UNSAID)?]));
-    let [checked, delivered, unsaid] = words.as_ref()?;
-    let is_said = |at: usize| !unsaid.is_match(&sentence[..at]);
-    if let Some(found) = delivered.captures(sentence).filter(|found| found.get(0).is_some_and(|at| is_said(at.start())))
-    {
-        let named = DELIVERIES.iter().find(|(word, _)| found.name(word).is_some());
-        return Some(Claim::Delivered(named.map_or("deploy", |(_, command)| *command)));
+    let words = words(sentence);
+    let from = |phrase: Phrase, at: usize| length(phrase, &words[at..]);
+    let is_said = |end: usize| {
+        let is_unsaid = |at: usize| {
+            let before = &words[at..end];
+            before[0].is_negated || UNSAID.iter().any(|phrase| length(phrase, before).is_some())
+        };
+        !(0..end).any(is_unsaid)
+    };
+    let delivered = |at: usize| {
+        let is_first = words[at].is_first.then_some(0);
+        let before = is_first.filter(|_| command(words[at].text).is_some()).or_else(|| from(BEFORE_DELIVERED, at));
+        let named = before.and_then(|before| words.get(at + before).filter(|word| before == 0 || word.is_joined));
+        let is_deployed = || DEPLOYED.iter().any(|phrase| from(phrase, at).is_some()).then_some("deploy");
+        named.and_then(|word| command(word.text)).or_else(is_deployed)
+    };
+    let found = (0..words.len()).find_map(|at| Some((at, delivered(at)?)));
+    if let Some((_, command)) = found.filter(|(at, _)| is_said(*at)) {
+        return Some(Claim::Delivered(command));
     }
-    checked.find(sentence).filter(|found| is_said(found.start())).map(|_| Claim::Checked)
+    let is_checked = |at: &usize| CHECKED.iter().any(|phrase| from(phrase, *at).is_some());
+    (0..words.len()).find(is_checked).filter(|at| is_said(*at)).map(|_| Claim::Checked)
+}
+
+/// The word in the commands that do what this word claims.
+fn command(word: &str) -> Option<&'static str> {
+    DELIVERED.iter().find(|(claim, _)| word.eq_ignore_ascii_case(claim)).map(|(_, command)| *command)
+}
+
+struct Word<'t> {
+    text: &'t str,
+    /// Nothing stands before it.
+    is_first: bool,
+    /// Only space stands between the word before and this one.
+    is_joined: bool,
+    /// It ends in `n't`, which stands behind it here.
+    is_negated: bool,
+}
+
+/// The words of a sentence: letters, digits and `_`, as far as they are ASCII.
+fn words(sentence: &str) -> Vec<Word<'_>> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut words: Vec<Word<'_>> = Vec::new();
+    let mut at = 0;
+    while let Some(start) = sentence[at..].find(is_part).map(|start| at + start) {
+        let between = &sentence[at..start];
+        let end = sentence[start..].find(|c| !is_part(c)).map_or(sentence.len(), |length| start + length);
+        let text = &sentence[start..end];
+        let is_joined = !words.is_empty() && between.bytes().all(|byte| byte.is_ascii_whitespace());
+        if let Some(last) = words.last_mut() {
+            let ends_in_n = last.text.len() > 1 && last.text.ends_with(['n', 'N']);
+            last.is_negated = ends_in_n && between == "'" && text.eq_ignore_ascii_case("t");
+        }
+        words.push(Word { text, is_first: start == 0, is_joined, is_negated: false });
+        at = end;
+    }
+    words
+}
+
+/// How many words the phrase takes if it stands at the beginning of these words.
+fn length(phrase: Phrase, words: &[Word<'_>]) -> Option<usize> {
+    taken(phrase, words, 0)
+}
+
+fn taken(phrase: Phrase, words: &[Word<'_>], at: usize) -> Option<usize> {
+    let Some((part, rest)) = phrase.split_first() else { return Some(at) };
+    let alternatives = part.trim_end_matches(['?', '*']);
+    let is_one = |word: &Word<'_>| match alternatives {
+        "#" => word.text.bytes().all(|byte| byte.is_ascii_digit()),
+        _ => alternatives.split('|').any(|one| word.text.eq_ignore_ascii_case(one)),
+    };
+    let is_here = words.get(at).is_some_and(|word| (at == 0 || word.is_joined) && is_one(word));
+    let again = is_here.then(|| taken(if part.ends_with('*') { phrase } else { rest }, words, at + 1)).flatten();
+    let may_be_missing = alternatives.len() < part.len();
+    again.or_else(|| may_be_missing.then(|| taken(rest, words, at)).flatten())
 }
 
 /// The parts of a text in which one word can say no to another.
