@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 
 use super::process_group::{GRACE, end_group, others_in};
-pub(crate) use super::process_group::{Orphans, end_orphans};
+pub(crate) use super::process_group::{Orphans, end_orphans, leads_session};
 use super::{env, fault, fs, signals};
 use crate::error::{Category, Error, Result};
 
@@ -133,7 +133,7 @@ pub(crate) fn start_logged(job: &Job, output: &File) -> Result<Running> {
 }
 
 /// Starts a process that outlives us, with `input` as its standard input and its output in `output`. It calls
-/// `leave_session` itself.
+/// `leave_session` itself, and `leads_session` tells when.
 pub(crate) fn start_detached(job: &Job, input: File, output: &File) -> Result<u32> {
     let copy = || output.try_clone().map_err(|cause| Error::failed("cannot share the log file").cause(cause));
     let handle = job.begin(|| {

@@ -28,6 +28,12 @@ pub(super) fn others_in(group: Pid) -> Vec<String> {
     names
 }
 
+/// Whether a process leads a session of its own. `None` where processes cannot be seen.
+pub(crate) fn leads_session(pid: u32) -> Option<bool> {
+    let pid = i32::try_from(pid).ok()?;
+    stat(pid).map(|stat| stat.session == pid)
+}
+
 /// Sends SIGTERM, waits, then sends SIGKILL. Returns when no process of the group is left, or after waiting again.
 pub(super) fn end_group(group: Pid, mut reap: impl FnMut()) {
     for signal in [Signal::TERM, Signal::KILL] {

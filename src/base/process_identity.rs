@@ -5,6 +5,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "files of the kernel")]
 
+use std::io::Read;
 use std::sync::OnceLock;
 
 /// A process above this one.
@@ -74,15 +75,21 @@ pub(crate) fn is_alive(identity: &str) -> Option<bool> {
     Some(view.about(parts.pid).is_some_and(|(_, _, now)| now.is(identity)))
 }
 
+/// A file of `/proc`. Their lengths are unknown before they are read, so there is room for most of them from the start.
+fn read(path: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(4 << 10);
+    std::fs::File::open(path).ok()?.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
 /// The command line of a process.
 pub(crate) fn arguments(identity: &Identity) -> Vec<String> {
-    let line = std::fs::read(format!("/proc/{}/cmdline", identity.pid())).unwrap_or_default();
+    let line = read(&format!("/proc/{}/cmdline", identity.pid())).unwrap_or_default();
     line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 /// The environment with which a process was started; what it has changed since is not in it. Empty if that cannot be seen.
 pub(crate) fn environment(identity: &Identity) -> Vec<(String, String)> {
-    use std::io::Read;
     const MOST: u64 = 4 << 20;
     let mut bytes = Vec::new();
     let file = std::fs::File::open(format!("/proc/{}/environ", identity.pid()));
@@ -147,7 +154,7 @@ impl View {
 
     /// Name, parent and identity of a process that is not a zombie.
     fn about(&self, pid: i32) -> Option<(String, i32, Identity)> {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let text = String::from_utf8_lossy(&read(&format!("/proc/{pid}/stat"))?).into_owned();
         let (before, after) = text.rsplit_once(')')?;
         let name = before.split_once('(')?.1.to_owned();
         let fields: Vec<&str> = after.split_whitespace().collect();

@@ -62,11 +62,12 @@ impl CheckpointFile {
     /// Refuses links and special files in the place of the database and of the files beside it. `None` if there is no
     /// database.
     pub(super) fn examine(&self) -> Result<Option<About>, FileError> {
-        self.anchor.require_regular(&self.path)?;
+        let anchor = self.path.parent().map_or_else(|| self.anchor.clone(), |parent| self.anchor.holding(parent));
         for suffix in BESIDE {
-            self.anchor.require_regular(&self.sibling(suffix))?;
+            anchor.require_regular(&self.sibling(suffix))?;
         }
-        self.anchor.about(&self.path)
+        anchor.require_regular(&self.path)?;
+        anchor.about(&self.path)
     }
 
     /// Refuses a database of another user.

@@ -20,7 +20,7 @@ use crate::memory::Memory;
 use crate::memory::listing::{self, ListedNote};
 use crate::project::Project;
 use crate::transcript::{CONTINUE_LEAD, Transcript, WARMUP_MARKER};
-use crate::warmup::{self, Ask, CAME_ALONG, Extent, MIN_PROMPT_BUDGET};
+use crate::warmup::{self, Ask, Asked, CAME_ALONG, Extent, MIN_PROMPT_BUDGET};
 
 /// How long to wait for another process that runs a handover.
 const WAIT: Duration = Duration::from_secs(30);
@@ -129,7 +129,14 @@ impl Continue {
             return Ok(with_lead(goal.as_deref().unwrap_or(OF_OTHERS), &page));
         }
         let budget = room as u64;
-        let ask = Ask { budget, extent: Extent::Whole, session: own, session_id: "", may_read_transcripts: true };
+        let ask = Ask {
+            budget,
+            extent: Extent::Whole,
+            session: own,
+            session_id: "",
+            may_read_transcripts: true,
+            asked: Asked::default(),
+        };
         let page = warmup::build(project, ask).text;
         match page.split_once("\n## Goal\n- ").and_then(|(_, rest)| rest.lines().next()) {
             Some(goal) if goal.starts_with(CAME_ALONG) => Ok(with_lead(OF_OTHERS, &page)),

@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 
 use super::ui::{self, Color, Ui};
 use super::{Cli, Command, completions, examples, home, hook, parse, peers, render, run, wrong_usage};
+use crate::base::process;
 use crate::error::{Category, Error, Result};
 use crate::project::{Options, Project};
 use crate::steps;
@@ -81,6 +82,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(peer) = peers::of(arguments.first()) {
         report_panics(false);
         return ExitCode::from((peer.execute)(&arguments[1..]));
+    }
+    if run::is_child(&arguments) {
+        process::leave_session();
     }
     if completions::answer(&arguments) {
         return ExitCode::SUCCESS;

@@ -6,7 +6,7 @@ use super::Context;
 use crate::agents;
 use crate::config::MIN_WARMUP_BUDGET;
 use crate::error::Result;
-use crate::warmup::{self, Ask, Extent};
+use crate::warmup::{self, Ask, Asked, Extent};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -38,7 +38,14 @@ impl Warmup {
         let agent = self.agent.as_deref().map(agents::find).transpose()?;
         let project = context.unattended_project()?;
         let budget = self.budget.unwrap_or(project.config.warmup_budget);
-        let ask = Ask { budget, extent: Extent::Whole, session: None, session_id: "", may_read_transcripts: true };
+        let ask = Ask {
+            budget,
+            extent: Extent::Whole,
+            session: None,
+            session_id: "",
+            may_read_transcripts: true,
+            asked: Asked::default(),
+        };
         let found = warmup::build(&project, ask);
         match (agent, self.format) {
             (Some(agent), _) => {

@@ -113,11 +113,13 @@ pub(super) fn detach(
         env_remove: [env::RUN, env::STEP, env::ATTEMPT, env::ROOT].map(str::to_owned).to_vec(),
     };
     let pid = process::start_detached(&job, lock.hand_over(), &output)?;
-    // Until the child has a session of its own, whoever ends our process group ends the child, too. The child signs the
-    // lock as soon as it has one. It goes on also if that takes longer than we wait.
+    // Until the child has a session of its own, whoever ends our process group ends the child, too. It goes on also if that
+    // takes longer than we wait.
     let start = Instant::now();
-    while lock::owner(&project.lock()).is_none_or(|owner| owner.pid != pid) && start.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_micros(200));
+    // Where no process can be seen, the child is known by the signature that it writes a little later.
+    let has_signed = || lock::owner(&project.lock()).is_some_and(|owner| owner.pid == pid);
+    while !process::leads_session(pid).unwrap_or_else(has_signed) && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_micros(100));
     }
     Ok(pid)
 }
@@ -129,7 +131,6 @@ pub(crate) fn carry_out_inherited(
     listener: &mut Listener<'_>,
 ) -> Result<Drained> {
     let mut lock = Lock::inherited(&project.lock())?;
-    // The parent waits for this signature.
     lock.sign(match task {
         ChildTask::Run(id) => id,
         ChildTask::Due => "",

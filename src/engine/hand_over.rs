@@ -75,6 +75,16 @@ pub(crate) fn hand_over(
     hand_over_with(project, task, how, &Provided::default(), listener)
 }
 
+/// Records this session for a hook, which has opened the record, and lets a child carry it out.
+pub(crate) fn hand_over_to_child(
+    project: &Project,
+    store: Store,
+    request: &Request,
+) -> Result<HandedOver, HandOverError> {
+    let how = HowToRun { wait: Duration::ZERO, detach: true };
+    hand_over_in(project, Some(store), Task::Record(request), how, &Provided::default(), &mut |_| ())
+}
+
 /// Like [`hand_over`], for a program that provides functions or a backend of its own. A child has neither, so such a
 /// handover is not detached.
 pub(crate) fn hand_over_with(
@@ -84,16 +94,28 @@ pub(crate) fn hand_over_with(
     provided: &Provided<'_>,
     listener: &mut Listener<'_>,
 ) -> Result<HandedOver, HandOverError> {
+    hand_over_in(project, None, task, how, provided, listener)
+}
+
+/// Hands over into the record that the caller opened, or else opens it.
+fn hand_over_in(
+    project: &Project,
+    opened: Option<Store>,
+    task: Task<'_>,
+    how: HowToRun,
+    provided: &Provided<'_>,
+    listener: &mut Listener<'_>,
+) -> Result<HandedOver, HandOverError> {
     let reopened;
     let mut project = project;
     let (mut store, outcome, lock) = match task {
         Task::Resume | Task::Replan => return Ok(resume(project, task, how.wait, provided, listener)?),
-        Task::Record(request) => match record_new(project, request, how) {
+        Task::Record(request) => match record_new(project, opened, request, how) {
             Ok(begun) => begun,
             Err(error) => {
                 reopened = leftovers::reopen(project).ok().flatten().ok_or(error)?;
                 project = &reopened;
-                record_new(project, request, how)?
+                record_new(project, None, request, how)?
             }
         },
         Task::Restart(request) => restart(project, request, how, listener)?,
@@ -125,14 +147,22 @@ pub(crate) fn hand_over_with(
 /// An open database, what came of recording, and the lock if it is held already.
 type Begun = (Store, RecordOutcome, Option<Lock>);
 
-fn record_new(project: &Project, request: &Request, how: HowToRun) -> Result<Begun, HandOverError> {
-    project.prepare()?;
+fn record_new(
+    project: &Project,
+    opened: Option<Store>,
+    request: &Request,
+    how: HowToRun,
+) -> Result<Begun, HandOverError> {
+    if opened.is_none() {
+        project.prepare()?;
+    }
     let takes_lock = how.detach && project.brake().pressed().is_none();
     let lock = if takes_lock { Lock::try_take(&project.lock())? } else { None };
-    let mut store = match request.attendance {
+    let mut store = match (opened, request.attendance) {
+        (Some(store), _) => store,
         // An agent waits for its hook.
-        Attendance::Hook => Store::open_briefly(&project.checkpoint_file())?,
-        Attendance::Attended | Attendance::Detached => Store::open(&project.checkpoint_file())?,
+        (None, Attendance::Hook) => Store::open_briefly(&project.checkpoint_file())?,
+        (None, Attendance::Attended | Attendance::Detached) => Store::open(&project.checkpoint_file())?,
     };
     let outcome = record_with_session(project, &mut store, request)?;
     Ok((store, outcome, lock))

@@ -23,6 +23,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use super::parse::is_object_id;
 use super::settings::Settings;
@@ -34,6 +35,13 @@ const MAX_POINTER: u64 = 64 << 10;
 /// The files of a git directory that say what is checked out. A link that leaves the git directory would make them those
 /// of another repository.
 const OWN_NAMES: [&str; 6] = ["HEAD", "index", "refs", "refs/heads", "packed-refs", "reftable"];
+
+/// How long an answer about a repository is believed without another look: longer than a look takes, and shorter than any
+/// process of git.
+const BELIEVED: Duration = Duration::from_millis(2);
+
+/// How often a repository is looked at that changes meanwhile.
+const MOST_LOOKS: usize = 8;
 
 /// More than a ref has.
 const MAX_REF: u64 = 4 << 10;
@@ -73,7 +81,7 @@ pub(crate) fn boundary(start: &Path) -> Option<&Path> {
 /// The top of the work tree around `start`. `None` also if the nearest `.git` does not belong to its directory, and beside a
 /// bare repository, whose worktrees are elsewhere.
 pub(crate) fn top_level(start: &Path) -> Option<&Path> {
-    boundary(start).filter(|top| directories(top).is_some_and(|found| !found.is_bare()))
+    boundary(start).filter(|top| known(top).is_some_and(|known| !known.is_bare))
 }
 
 /// A sentence about the `.git` of this directory if it is there and git cannot use it: without a HEAD that names a branch or
@@ -107,39 +115,63 @@ pub(super) fn is_bare_repository(directory: &Path) -> bool {
 }
 
 /// The git directories of the work tree at `top`. `None` if its `.git` does not belong to it.
-///
-/// One command asks this dozens of times, and each answer takes dozens of system calls. So an answer is kept as long as
-/// nothing changed in the places that it depends on.
 pub(crate) fn directories(top: &Path) -> Option<GitDirectories> {
-    static KNOWN: Mutex<BTreeMap<PathBuf, (Versions, GitDirectories)>> = Mutex::new(BTreeMap::new());
-    let known = KNOWN.lock().ok().and_then(|known| known.get(top).cloned());
-    if let Some((_, found)) = known.filter(|(versions, found)| *versions == versions_of(top, found)) {
-        return Some(found);
-    }
-    let found = find_directories(top)?;
-    // Looked at again, because something may have changed before the versions were known.
-    let versions = versions_of(top, &found);
-    let found = find_directories(top).filter(|again| *again == found)?;
-    if let Ok(mut known) = KNOWN.lock() {
-        known.insert(top.to_path_buf(), (versions, found.clone()));
-    }
-    Some(found)
+    known(top).map(|known| known.found)
 }
 
-/// The versions of what decides where the git directories are and whether they belong to the work tree.
-type Versions = [Option<fs::Version>; 6];
+/// What is known of a work tree.
+#[derive(Clone)]
+struct Known {
+    versions: Vec<Option<fs::Version>>,
+    /// When the versions were looked at last.
+    looked: Instant,
+    found: GitDirectories,
+    is_bare: bool,
+}
 
-fn versions_of(top: &Path, found: &GitDirectories) -> Versions {
+/// What is known of the work tree at `top`; `None` if its `.git` does not belong to it.
+///
+/// One command asks this dozens of times, and each answer takes dozens of system calls. So an answer is kept as long as
+/// nothing changed in the places that it depends on, and for an instant without looking at them.
+fn known(top: &Path) -> Option<Known> {
+    static KNOWN: Mutex<BTreeMap<PathBuf, Known>> = Mutex::new(BTreeMap::new());
+    let keep = |known: Known| {
+        if let Ok(mut all) = KNOWN.lock() {
+            all.insert(top.to_path_buf(), known.clone());
+        }
+        Some(known)
+    };
+    let known = KNOWN.lock().ok().and_then(|known| known.get(top).cloned());
+    if known.as_ref().is_some_and(|known| known.looked.elapsed() < BELIEVED) {
+        return known;
+    }
+    let looked = Instant::now();
+    if let Some(known) = known.filter(|known| known.versions == versions_of(top, &known.found)) {
+        return keep(Known { looked, ..known });
+    }
+    // Most repositories are in `.git`. Of others, nobody knows before the first look what their answer depends on.
+    let mut expected = GitDirectories::plain(top.join(".git"));
+    for _ in 0..MOST_LOOKS {
+        let versions = versions_of(top, &expected);
+        let found = find_directories(top)?;
+        let is_bare = found.is_bare();
+        if found == expected && versions == versions_of(top, &found) {
+            return keep(Known { versions, looked, found, is_bare });
+        }
+        expected = found;
+    }
+    None
+}
+
+/// The versions of what decides where the git directories are, whether they belong to the work tree, and whether the
+/// repository is bare.
+fn versions_of(top: &Path, found: &GitDirectories) -> Vec<Option<fs::Version>> {
     let GitDirectories { private, common } = found;
-    [
-        top.join(".git"),
-        private.clone(),
-        private.join("HEAD"),
-        common.clone(),
-        common.join("refs"),
-        common.join("refs/heads"),
-    ]
-    .map(|path| fs::version(&path))
+    let link = top.join(".git");
+    let files = ["config", "config.worktree", "refs", "refs/heads"].map(|name| common.join(name));
+    let elsewhere = [private, common].into_iter().filter(|directory| **directory != link);
+    let places = elsewhere.cloned().chain(files).chain([private.join("HEAD"), link.clone()]);
+    places.map(|path| fs::version(&path)).collect()
 }
 
 fn find_directories(top: &Path) -> Option<GitDirectories> {
@@ -357,6 +389,11 @@ mod tests {
             ("old/.git/HEAD", "refs/heads/main"),
         ] {
             std::os::unix::fs::symlink(target, at(link)).unwrap();
+        }
+        // What was found before is believed for an instant.
+        let start = Instant::now();
+        while directories(&at("wt")).is_some() && start.elapsed() < Duration::from_secs(30) {
+            std::thread::yield_now();
         }
         for accepted in ["private", "old", "plain"] {
             assert!(directories(&at(accepted)).is_some(), "{accepted}");

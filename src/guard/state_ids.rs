@@ -96,7 +96,8 @@ pub(crate) fn keep_for_good(id: &str, mark: &str) {
 
 /// The file of an id. An id comes out of a database that anybody may have written.
 fn file_of(id: &str) -> Option<PathBuf> {
-    let directories = [place(), spare()].into_iter().flatten().filter(|_| ids::is_run_id(id));
+    let directories =
+        std::iter::once_with(place).chain(std::iter::once_with(spare)).flatten().filter(|_| ids::is_run_id(id));
     let is_ours = |file: &PathBuf| fs::is_file(file) && fs::refuse_foreign_owner(file, "record").is_ok();
     directories.map(|directory| directory.join(id)).find(is_ours)
 }

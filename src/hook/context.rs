@@ -4,7 +4,7 @@ use super::session;
 use crate::agents::{Call, Event};
 use crate::project::Project;
 use crate::transcript::{Source, Transcript};
-use crate::warmup::{self, Ask, Extent};
+use crate::warmup::{self, Ask, Asked, Extent};
 
 /// How much of the end of a session's own transcript is read after a compaction.
 const OWN_END: u64 = 8 << 20;
@@ -17,7 +17,7 @@ pub(super) fn source(call: &Call) -> &str {
 }
 
 /// The warmup for this session; how much it says depends on why the session starts.
-pub(super) fn context(project: &Project, call: &Call) -> warmup::Warmup {
+pub(super) fn context(project: &Project, call: &Call, asked: Asked<'_>) -> warmup::Warmup {
     let extent = match (&call.event, source(call)) {
         (Event::BeforeCompaction, _) | (_, "compact") => Extent::Short,
         // The session has its own past in its context.
@@ -32,6 +32,7 @@ pub(super) fn context(project: &Project, call: &Call) -> warmup::Warmup {
         session_id: call.session_id.as_deref().unwrap_or_default(),
         // A headless run has its own task, whatever a person asked for before.
         may_read_transcripts: !call.is_headless,
+        asked,
     };
     warmup::build(project, ask)
 }

@@ -1,24 +1,26 @@
 //! The end of a turn, and the end of a session.
 
-use std::time::Duration;
-
 use super::pending::{self, Nothing, Pending};
-use super::respond::{Done, store};
+use super::record::Record;
+use super::respond::Done;
 use super::session;
 use crate::agents::{Call, Event};
 use crate::base::{clock, text};
 use crate::checkpoint::{AgentSession, NewReceipt, SessionSighting, Store, TURN_END};
-use crate::engine::{self, HandedOver, HowToRun, NotDetached, Recorded, Task};
+use crate::engine::{self, HandedOver, NotDetached, Recorded};
 use crate::error::Result;
 use crate::project::Project;
 
 /// What the log says about a second call for one event.
 pub(super) const REPEATED: &str = "the same was answered just now";
-/// A child carries the run out. The hook waits for nobody.
-const DETACHED: HowToRun = HowToRun { wait: Duration::ZERO, detach: true };
 
 /// Records how far a session is, and which text it gets now: one transaction, without git.
-pub(super) fn progress(project: &Project, call: &Call, receipt: Option<NewReceipt>) -> Result<Done> {
+pub(super) fn progress(
+    project: &Project,
+    call: &Call,
+    receipt: Option<NewReceipt>,
+    mut record: Record<'_>,
+) -> Result<Done> {
     let Some(session) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
     let begun = clock::now();
     let mut seen = session::seen(project, call, session);
@@ -27,8 +29,8 @@ pub(super) fn progress(project: &Project, call: &Call, receipt: Option<NewReceip
         seen.is_turn_end = true;
         seen.event = format!("{TURN_END} {}", turn_mark(&seen));
     }
-    let mut store = store(project)?;
-    seen.may_be_fork = session::may_be_fork(&store, &seen)?;
+    let store = record.write()?;
+    seen.may_be_fork = session::may_be_fork(store, &seen)?;
     let is_new = store.note_session(&seen, &session::at_once(&begun))?;
     Ok(Done::nothing(&if is_new { format!("noted at {} bytes", seen.size) } else { REPEATED.to_owned() }))
 }
@@ -41,10 +43,10 @@ fn turn_mark(seen: &SessionSighting) -> String {
 }
 
 /// Hands over the part of the session that nobody has handed over yet.
-pub(super) fn end(project: &Project, call: &Call) -> Result<Done> {
+pub(super) fn end(project: &Project, call: &Call, record: Record<'_>) -> Result<Done> {
     let Some(id) = &call.session_id else { return Ok(Done::nothing("the agent names no session")) };
     let seen = session::seen(project, call, id);
-    let mut store = store(project)?;
+    let mut store = record.into_store()?;
     let known = store.session(call.agent.name, id)?;
     let mut session = known.unwrap_or_else(|| pending::unseen(call.agent.name, id, &seen.transcript));
     session.is_fork |= session::may_be_fork(&store, &seen)?;
@@ -56,8 +58,7 @@ pub(super) fn end(project: &Project, call: &Call) -> Result<Done> {
         Pending::Something(request) => request,
         Pending::Nothing(nothing) => return over(&mut store, &session, &nothing, &why),
     };
-    drop(store);
-    Ok(match engine::hand_over(project, Task::Record(&request), DETACHED, &mut |_| ())? {
+    Ok(match engine::hand_over_to_child(project, store, &request)? {
         HandedOver::Detached { recorded, child } => {
             recorded_and(recorded, child, &format!("{why}{}", pending::instead_of(&request.told)))
         }

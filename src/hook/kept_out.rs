@@ -10,47 +10,41 @@
 //!
 //! The decision is made when a session is first seen, and holds until a person resumes the session.
 
-use super::respond::store;
+use super::record::Record;
 use super::session;
 use crate::agents::{self, Agent, Call, Event, Starter};
 use crate::base::process_identity::{self, Ancestor};
-use crate::checkpoint::Store;
 use crate::error::Result;
 use crate::project::{self, Project};
 
 /// Why the session of this call leaves no handover; `None` if it does.
-pub(super) fn kept_out(project: &Project, call: &Call) -> Result<Option<String>> {
+pub(super) fn kept_out(project: &Project, call: &Call, record: &mut Record<'_>) -> Result<Option<String>> {
     if call.event == Event::BeforeTool {
         return Ok(None);
     }
-    let (Some(id), Some(known)) = (&call.session_id, record(project)) else { return Ok(reason(project, call)) };
+    let Some((id, known)) = call.session_id.as_ref().zip(record.read()) else {
+        return Ok(reason(project, call, record));
+    };
     let agent = call.agent.name;
     let earlier = known.kept_out(agent, id)?;
     let is_followed = earlier.is_none() && known.session(agent, id)?.is_some();
-    drop(known);
     if is_followed || earlier.is_some() && call.event != Event::SessionStart {
         return Ok(earlier);
     }
-    let now = reason(project, call);
+    let now = reason(project, call, record);
     match (&earlier, &now) {
-        (None, Some(why)) => store(project)?.keep_out(&session::seen(project, call, id), why)?,
-        (Some(_), None) => store(project)?.let_in(&session::seen(project, call, id))?,
+        (None, Some(why)) => record.write()?.keep_out(&session::seen(project, call, id), why)?,
+        (Some(_), None) => record.write()?.let_in(&session::seen(project, call, id))?,
         (None, None) | (Some(_), Some(_)) => {}
     }
     Ok(now)
 }
 
-/// The record of this project, if there is one that a hook may read.
-fn record(project: &Project) -> Option<Store> {
-    let is_open = project.unattended_places().has_state();
-    is_open.then(|| Store::read(&project.checkpoint_file()).ok().flatten()).flatten()
-}
-
-fn reason(project: &Project, call: &Call) -> Option<String> {
+fn reason(project: &Project, call: &Call, record: &mut Record<'_>) -> Option<String> {
     if call.is_headless && !project.config.follows_headless {
         return Some("nobody sits in front of the agent, and `[hook] headless` is false".to_owned());
     }
-    let outer = if process_identity::is_possible() { outer(project, call) } else { outer_on_record(project, call) }?;
+    let outer = if process_identity::is_possible() { outer(project, call) } else { outer_on_record(call, record) }?;
     Some(format!("the session is part of that of {}, which started it", outer.title))
 }
 
@@ -81,8 +75,8 @@ fn outer(project: &Project, call: &Call) -> Option<&'static Agent> {
 
 /// The agent of the session inside which the agent of this call was started, if that session goes on in this project. A
 /// terminal that an agent opened outlives its session, so a session that has been quiet for a while does not count.
-fn outer_on_record(project: &Project, call: &Call) -> Option<&'static Agent> {
-    let open = record(project)?.open_sessions().ok()?;
+fn outer_on_record(call: &Call, record: &mut Record<'_>) -> Option<&'static Agent> {
+    let open = record.read()?.open_sessions().ok()?;
     let goes_on = |agent: &Agent, id: &str| {
         let session = open.iter().find(|session| session.agent == agent.name && session.id == id);
         session.is_some_and(|session| !session::is_over(session, "", session::last_change(session)))

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `receive` | reading the payload, also from an agent that never closes the pipe |
 //! | `respond` | one call: finding the project, what to do for the event, the answer |
+//! | `record` | the record of the project, opened once a call |
 //! | `start` | session start |
 //! | `context` | the warmup that a session gets, by why it starts |
 //! | `action` | what an agent is reminded of before a command or an edit |
@@ -43,6 +44,7 @@ mod pending;
 mod recall;
 mod receipt;
 mod receive;
+mod record;
 mod respond;
 mod session;
 mod start;

@@ -7,6 +7,7 @@ use crate::engine::Provenance;
 use crate::project::Project;
 use crate::search::{self, Hit, Index};
 use crate::transcript::{MARK_BYTES, WARMUP_MARKER, keepable, marked};
+use crate::warmup::Asked;
 
 /// How many bytes an agent is reminded of at most.
 const BUDGET: usize = 1_200;
@@ -50,7 +51,8 @@ fn remind(project: &Project, call: &Call, index: &Index) -> Option<String> {
     }
     // The session has read its warmup, if it got one.
     if project.config.warms_up {
-        let warmup = context(project, &Call { event: Event::SessionStart, source: None, ..call.clone() }).text;
+        let warmup =
+            context(project, &Call { event: Event::SessionStart, source: None, ..call.clone() }, Asked::default()).text;
         hits.retain(|hit| !search::is_said_in(&hit.text, &warmup));
     }
     let pairs: Vec<(&Hit, bool)> = hits.iter().map(|hit| (hit, true)).collect();

@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::context::context;
+use super::record::Record;
 use super::{action, end, kept_out, recall, receipt, start};
 use crate::agents::call_log::{self, Entry};
 use crate::agents::payload::Given;
 use crate::agents::{self, Call, Event};
 use crate::base::{env, fs, text};
-use crate::checkpoint::Store;
 use crate::config;
-use crate::engine;
 use crate::error::{Error, Result};
 use crate::project::{self, KnownWorktree, Options, Project};
 use crate::search::Index;
 use crate::steps;
 use crate::transcript::{self, WARMUP_MARKER};
+use crate::warmup::Asked;
 
 /// The answer to a call.
 #[derive(Debug)]
@@ -125,7 +125,9 @@ fn unusable(error: &Error) -> String {
 /// The answer that a call would get. Nothing is changed.
 pub(crate) fn simulate(project: &Project, call: &Call) -> String {
     let context = match call.event {
-        Event::SessionStart | Event::BeforeCompaction => project.config.warms_up.then(|| context(project, call).text),
+        Event::SessionStart | Event::BeforeCompaction => {
+            project.config.warms_up.then(|| context(project, call, Asked::default()).text)
+        }
         Event::PromptSubmitted => recall::simulated(project, call),
         Event::BeforeTool => action::simulated(project, call),
         _ => None,
@@ -181,28 +183,32 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
     if call.is_subagent || is_subagent_by_transcript() {
         return Ok(Done::nothing("a sub-agent's session is part of another's"));
     }
-    if let Some(why) = kept_out::kept_out(project, call)? {
+    let mut record = Record::of(project);
+    if let Some(why) = kept_out::kept_out(project, call, &mut record)? {
         return Ok(Done::nothing(&why));
     }
     let mut done = match call.event {
-        Event::SessionStart => start::start(project, call),
-        Event::TurnEnd => end::progress(project, call, None)?,
+        Event::SessionStart => start::start(project, call, record),
+        Event::TurnEnd => end::progress(project, call, None, record)?,
         Event::PromptSubmitted => {
             let context = recall::at_first_prompt(project, call);
             let receipt = context.as_deref().and_then(|context| receipt::of("prompt", context));
-            Done { context, ..end::progress(project, call, receipt)? }
+            Done { context, ..end::progress(project, call, receipt, record)? }
         }
         Event::BeforeCompaction => {
             // Most agents take none here, and some ask before each request to the model.
             let is_wanted = project.config.warms_up && agents::takes_context(call.agent, &call.event);
-            let context = is_wanted.then(|| context(project, call).text);
+            let context =
+                is_wanted.then(|| context(project, call, Asked { record: record.read(), work_tree: None }).text);
             let receipt = context.as_deref().and_then(|context| receipt::of("compact", context));
-            let noted = end::progress(project, call, receipt).unwrap_or_else(|error| Done::trouble(&error));
+            let noted = end::progress(project, call, receipt, record).unwrap_or_else(|error| Done::trouble(&error));
             Done { context, ..noted }
         }
-        Event::SessionEnd => end::end(project, call)?,
+        Event::SessionEnd => end::end(project, call, record)?,
         Event::BeforeTool => return Ok(before_tool(project, call)),
-        Event::Unknown(_) if !call.edited.is_empty() || call.command.is_some() => end::progress(project, call, None)?,
+        Event::Unknown(_) if !call.edited.is_empty() || call.command.is_some() => {
+            end::progress(project, call, None, record)?
+        }
         Event::Unknown(_) => Done::default(),
     };
     let notice = project.unattended_places().notice();
@@ -215,18 +221,4 @@ fn before_tool(project: &Project, call: &Call) -> Done {
     let context = action::before_tool(project, call);
     let told = context.iter().map(|line| format!("{} bytes before a tool", line.len())).collect();
     Done { context, told, is_trouble: false }
-}
-
-/// Opens the database, unless the config puts it outside of the project without consent.
-pub(super) fn store(project: &Project) -> Result<Store> {
-    let places = project.unattended_places();
-    if let Some(notice) = places.notice().filter(|_| !places.has_state()) {
-        return Err(Error::failed(notice).hint("look at the config first"));
-    }
-    project.prepare()?;
-    // Without the record, only a session whose worktree vanishes before its end is lost.
-    let _ = project.remember_worktree();
-    let mut store = Store::open_briefly(&project.checkpoint_file())?;
-    engine::adopt_sessions(project, &mut store)?;
-    Ok(store)
 }

@@ -1,6 +1,7 @@
 //! The session that a call is about: its process, its transcript, and whether it is over.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, FixedOffset};
@@ -20,12 +21,17 @@ const AT_ONCE: chrono::Duration = chrono::Duration::seconds(5);
 /// Programs that may run between an agent and this process.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish", "ksh", "ash", "busybox", "env", "nu", "agent-handover"];
 
-/// The process of the agent that called us, and the processes above it, the nearest first.
-pub(super) fn agent_process() -> Option<(Ancestor, Vec<Ancestor>)> {
-    let mut above = process_identity::ancestors();
-    let at = above.iter().position(|above| !is_shell(above))?;
-    let rest = above.split_off(at + 1);
-    above.pop().map(|agent| (agent, rest))
+/// The process of the agent that called us, and the processes above it, the nearest first, as they are when this is asked
+/// first: a call asks several times.
+pub(super) fn agent_process() -> Option<&'static (Ancestor, Vec<Ancestor>)> {
+    static FOUND: OnceLock<Option<(Ancestor, Vec<Ancestor>)>> = OnceLock::new();
+    let find = || {
+        let mut above = process_identity::ancestors();
+        let at = above.iter().position(|above| !is_shell(above))?;
+        let rest = above.split_off(at + 1);
+        above.pop().map(|agent| (agent, rest))
+    };
+    FOUND.get_or_init(find).as_ref()
 }
 
 /// Whether this process runs commands for another one.
@@ -39,7 +45,7 @@ pub(super) fn process(agent: &str) -> String {
         return String::new();
     };
     let above = agent_process().map(|(process, _)| process);
-    let is_one_session = |above: &Ancestor| {
+    let is_one_session = |above: &&Ancestor| {
         agent
             .processes
             .is_session_server
@@ -119,7 +125,21 @@ pub(super) fn may_be_fork(store: &Store, seen: &SessionSighting) -> Result<bool>
 /// Whether a session is over, for a call from `process`: its process has ended, or has begun another session. If its process
 /// is unknown, or runs in another container, the session is over when it has not changed for a while.
 pub(super) fn is_over(session: &AgentSession, process: &str, last_change: Option<SystemTime>) -> bool {
-    let is_alive = Some(session.process.as_str()).filter(|text| !text.is_empty()).and_then(process_identity::is_alive);
+    is_over_by(is_alive(session), session, process, last_change)
+}
+
+/// Whether the process of a session still runs, if that can be known.
+pub(super) fn is_alive(session: &AgentSession) -> Option<bool> {
+    Some(session.process.as_str()).filter(|text| !text.is_empty()).and_then(process_identity::is_alive)
+}
+
+/// Like [`is_over`], for a process of which is known whether it runs.
+pub(super) fn is_over_by(
+    is_alive: Option<bool>,
+    session: &AgentSession,
+    process: &str,
+    last_change: Option<SystemTime>,
+) -> bool {
     let is_reused = agents::by_name(&session.agent).is_some_and(|agent| agent.processes.reused_by_next_session);
     match is_alive {
         Some(true) => is_reused && process_identity::is_same(&session.process, process),

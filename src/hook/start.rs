@@ -6,7 +6,8 @@ use chrono::{DateTime, FixedOffset};
 
 use super::context::{context, source};
 use super::end::REPEATED;
-use super::respond::{Done, store};
+use super::record::Record;
+use super::respond::Done;
 use super::sweep::{self, Caller};
 use super::{receipt, session};
 use crate::agents::Call;
@@ -16,19 +17,21 @@ use crate::engine;
 use crate::error::{Error, Result};
 use crate::project::Project;
 use crate::transcript::{self, WARMUP_MARKER};
-use crate::warmup::Warmup;
+use crate::warmup::{Asked, Warmup, WorkTree};
 
 /// How long unfinished handovers may hold up the start of a session.
 const DUE_LIMIT: Duration = Duration::from_millis(1_000);
 
 /// Answers the start of a session. Whatever goes wrong on the way, the session gets its context.
-pub(super) fn start(project: &Project, call: &Call) -> Done {
+pub(super) fn start(project: &Project, call: &Call, mut record: Record<'_>) -> Done {
     let begun = clock::now();
     let mut done = Done::default();
-    let call = &with_source(project, call);
-    let mut recorded = prepare(project, call, &mut done.told);
+    let call = &with_source(call, &mut record);
     let warms_up = project.config.warms_up;
-    let mut warmup = if warms_up { context(project, call) } else { Warmup::default() };
+    let mut work_tree = if warms_up { WorkTree::ask_if_used(project) } else { None };
+    let mut recorded = prepare(project, call, record, &mut work_tree, &mut done.told);
+    let asked = Asked { record: recorded.as_ref().ok(), work_tree };
+    let mut warmup = if warms_up { context(project, call, asked) } else { Warmup::default() };
     if let Ok(store) = &mut recorded {
         match note(project, store, call, &warmup.text, begun) {
             Ok(Noted::New) => {}
@@ -59,12 +62,9 @@ pub(super) fn start(project: &Project, call: &Call) -> Done {
 
 /// The call with a reason for the start. An agent may report a start without one, and may do so in each turn: a session that
 /// has had a turn continues.
-fn with_source(project: &Project, call: &Call) -> Call {
-    let known = || {
-        let store = Store::read(&project.checkpoint_file()).ok()??;
-        store.session(call.agent.name, call.session_id.as_deref()?).ok()?
-    };
-    let is_known = call.source.is_none() && project.unattended_places().has_state() && known().is_some_and(had_a_turn);
+fn with_source(call: &Call, record: &mut Record<'_>) -> Call {
+    let mut known = || record.read()?.session(call.agent.name, call.session_id.as_deref()?).ok()?;
+    let is_known = call.source.is_none() && known().is_some_and(had_a_turn);
     Call { source: if is_known { Some("resume".to_owned()) } else { call.source.clone() }, ..call.clone() }
 }
 
@@ -80,10 +80,17 @@ fn unrecorded(error: &Error) -> String {
     ))
 }
 
-/// Takes care of other sessions, and returns the record.
-fn prepare(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<Store> {
+/// Takes care of other sessions, and returns the record. If that may change the work tree, what git said about it before does
+/// not count.
+fn prepare(
+    project: &Project,
+    call: &Call,
+    record: Record<'_>,
+    work_tree: &mut Option<WorkTree>,
+    told: &mut Vec<String>,
+) -> Result<Store> {
     let session = call.session_id.clone().unwrap_or_default();
-    let mut store = store(project)?;
+    let mut store = record.into_store()?;
     let process = session::process(call.agent.name);
     if project.brake().pressed().is_some() {
         return Ok(store);
@@ -97,7 +104,9 @@ fn prepare(project: &Project, call: &Call, told: &mut Vec<String>) -> Result<Sto
         }
         Err(error) => told.push(format!("not swept: {}", error.one_line())),
     }
-    finish_due(project, &store, is_whole, told)?;
+    if finish_due(project, &store, is_whole, told)? {
+        *work_tree = None;
+    }
     Ok(store)
 }
 
@@ -127,17 +136,19 @@ fn note(
     Ok(if is_new { Noted::New } else { Noted::Repeated })
 }
 
-/// Lets a child finish what may run unattended. The child also hands over what the sweep left; nobody waits for that.
-fn finish_due(project: &Project, store: &Store, is_swept: bool, told: &mut Vec<String>) -> Result<()> {
+/// Lets a child finish what may run unattended, and returns whether there was anything. The child also hands over what the
+/// sweep left; nobody waits for that.
+fn finish_due(project: &Project, store: &Store, is_swept: bool, told: &mut Vec<String>) -> Result<bool> {
     let (due, left) = engine::due(project, store)?;
     if !left.is_empty() {
         told.push(format!("{} left for `agent-handover run --resume`: they need your consent", left.len()));
     }
-    if !due.is_empty() || !engine::left_behind(project).is_empty() {
+    let is_any = !due.is_empty() || !engine::left_behind(project).is_empty();
+    if is_any {
         let finished = engine::finish_due(project, store, &due, DUE_LIMIT)?;
         told.push(format!("{finished} of {} due finished", due.len()));
     } else if !is_swept && engine::start_child(project)?.is_some() {
         told.push("other sessions are swept in the background".to_owned());
     }
-    Ok(())
+    Ok(is_any)
 }

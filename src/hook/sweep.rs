@@ -5,6 +5,7 @@
 //! says whether a session is over, `owed` which files on disk are owed. A session start does what it has time for. The rest
 //! stays owed, and the child that the start leaves behind does it.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
 use chrono::{DateTime, FixedOffset};
@@ -179,11 +180,17 @@ impl Sweep<'_> {
     /// The sessions that hooks have seen and that are over.
     fn seen_by_hooks(&self, caller: &Caller<'_>) -> Vec<Over> {
         let others = self.open.iter().filter(|session| !caller.is(&session.agent, &session.id));
-        others
-            .map(|session| (session, session::last_change(session)))
-            .filter(|(session, changed)| session::is_over(session, caller.process, *changed))
-            .map(|(session, changed)| Over { session: session.clone(), file: None, changed })
-            .collect()
+        // An agent that tells of no end leaves many sessions of one process.
+        let mut alive: BTreeMap<&str, Option<bool>> = BTreeMap::new();
+        let mut over = Vec::new();
+        for session in others {
+            let is_alive = *alive.entry(&session.process).or_insert_with(|| session::is_alive(session));
+            let changed = session::last_change(session);
+            if session::is_over_by(is_alive, session, caller.process, changed) {
+                over.push(Over { session: session.clone(), file: None, changed });
+            }
+        }
+        over
     }
 
     /// The sessions of this project among these files. Files of others need not be looked at again and go to `done`.

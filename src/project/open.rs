@@ -265,6 +265,9 @@ impl Project {
 
     /// The path of the checkpoint has no links, so the root must not have any either.
     pub(super) fn checkpoint_anchor(&self) -> Anchor {
+        if self.checkpoint.starts_with(&self.memory_root) {
+            return Anchor::new(&self.memory_root);
+        }
         let root = fs::real(&self.memory_root);
         if self.checkpoint.starts_with(&root) { Anchor::new(&root) } else { Anchor::beside(&self.checkpoint) }
     }
@@ -287,6 +290,7 @@ impl Project {
         is_own.or_else(|error| if self.accepts_other_owners() { Ok(()) } else { Err(error.hint(otherwise)) })?;
         let anchor = self.anchor(&self.state);
         anchor.create_private_directories(&self.state)?;
+        let anchor = anchor.holding(&self.state);
         let ignore_file = self.state.join(".gitignore");
         let about_ignore = anchor.about(&ignore_file)?;
         if about_ignore.is_none()
@@ -348,7 +352,14 @@ pub(crate) fn place_of_others(root: &Path, text: &str) -> Result<PathBuf> {
 
 /// Whether a path, where it really is, is inside the project.
 fn is_inside(root: &Path, path: &Path) -> bool {
-    fs::resolve(path).is_ok_and(|real| fs::resolve(root).is_ok_and(|root| real.starts_with(root)))
+    has_no_link_below(root, path)
+        || fs::resolve(path).is_ok_and(|real| fs::resolve(root).is_ok_and(|root| real.starts_with(root)))
+}
+
+/// Whether a path is below the root by its name, and no link is on the way there: then it is where its name says.
+fn has_no_link_below(root: &Path, path: &Path) -> bool {
+    let found = path.starts_with(root).then(|| Anchor::new(root).about(path));
+    found.is_some_and(|found| found.is_ok_and(|about| about.is_none_or(|about| about.kind != FileKind::Link)))
 }
 
 /// Refuses a path with a link in it, naming the path to configure instead.
@@ -407,7 +418,7 @@ fn is_in_git_directory(root: &Path, path: &Path) -> bool {
         below.iter().any(|name| name.eq_ignore_ascii_case(".git"))
     };
     let real = |path: &Path| fs::resolve(path).unwrap_or_else(|_| path.to_path_buf());
-    is_inside(root, path) || is_inside(&real(root), &real(path))
+    is_inside(root, path) || !has_no_link_below(root, path) && is_inside(&real(root), &real(path))
 }
 
 /// The config of a project: the file that a person named, or one that came with the project.

@@ -12,7 +12,7 @@ use crate::engine::Provenance;
 use crate::error::Error;
 use crate::history::History;
 use crate::project::Project;
-use crate::warmup::{self, Ask};
+use crate::warmup::{self, Ask, Asked};
 
 /// The warmup that the first part of the page is taken from has room for everything that matters.
 const BUDGET: u64 = 12_000;
@@ -72,6 +72,7 @@ pub(crate) fn collect(project: &Project, extent: &Extent) -> Picture {
         session: None,
         session_id: "",
         may_read_transcripts: true,
+        asked: Asked::default(),
     };
     let warmup = warmup::build(project, ask);
     let timeline = match project.history_dir() {

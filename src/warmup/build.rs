@@ -6,12 +6,13 @@ use super::lead::FromDisk;
 use super::page::{self, Draft, Filling};
 use super::placed::ShownSection;
 use super::room::{Room, tokens};
-use super::since::Since;
+use super::since::{Since, WorkTree};
 use super::sources::Sources;
 use super::talk::Sentences;
 use super::told::Told;
 use super::writer::Writer;
 use super::{disk, lead};
+use crate::checkpoint::Store;
 use crate::project::{self, Project};
 use crate::transcript::{MARK_BYTES, Transcript, WARMUP_MARKER, marked};
 
@@ -40,6 +41,16 @@ pub(crate) struct Ask<'a> {
     pub session_id: &'a str,
     /// Whether transcripts on this machine may stand in for a record, if there is none.
     pub may_read_transcripts: bool,
+    pub asked: Asked<'a>,
+}
+
+/// What the caller has opened and asked already.
+#[derive(Default)]
+pub(crate) struct Asked<'a> {
+    /// The record of the project.
+    pub record: Option<&'a Store>,
+    /// The state of the work tree.
+    pub work_tree: Option<WorkTree>,
 }
 
 /// The finished text, and what it is made of.
@@ -77,8 +88,10 @@ pub(crate) fn build(project: &Project, ask: Ask<'_>) -> Warmup {
 }
 
 fn unmarked(project: &Project, ask: Ask<'_>) -> Warmup {
-    let sources = Sources::read(project);
-    let Ask { budget, extent, session, session_id, may_read_transcripts } = ask;
+    let Ask { budget, extent, session, session_id, may_read_transcripts, asked } = ask;
+    // git takes longer than all the rest, and where a session was recorded its answer is needed.
+    let work_tree = asked.work_tree.or_else(|| WorkTree::ask_if_used(project));
+    let sources = Sources::read(project, asked.record);
     let mut told: Vec<Told> = session.map(|own| Told::of_transcript(&project.root, own)).into_iter().collect();
     let mut on_disk = 0;
     if sources.is_empty() && told.is_empty() && extent == Extent::Whole && may_read_transcripts {
@@ -97,7 +110,7 @@ fn unmarked(project: &Project, ask: Ask<'_>) -> Warmup {
     }
     let from_disk = FromDisk { read: if on_disk == 0 { 0 } else { told.len() }, of: on_disk };
     told.extend(Told::of_handoff(&sources));
-    let since = Since::ask(&project.root, sources.bases(&project.branch()), &sources.commits());
+    let since = Since::ask(&project.root, sources.bases(&project.branch()), &sources.commits(), work_tree);
     let mut writer = Writer::new(&project.root, &sources, &since, &told);
     if from_disk.read > 0 {
         // No command shows more: nothing is on record.

@@ -47,10 +47,11 @@ mod told;
 mod writer;
 
 pub(crate) use brief::{BRIEF_BUDGET, PERSON, brief};
-pub(crate) use build::{Ask, Extent, Warmup, build};
+pub(crate) use build::{Ask, Asked, Extent, Warmup, build};
 pub(crate) use disk::{both_ends, sessions_found};
 pub(crate) use placed::ShownSection;
 pub(crate) use prompt::{MIN_PROMPT_BUDGET, PromptAsk, prompt};
 pub(crate) use room::tokens;
+pub(crate) use since::WorkTree;
 pub(crate) use sources::needs_consent;
 pub(crate) use writer::CAME_ALONG;

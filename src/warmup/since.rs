@@ -1,7 +1,8 @@
 //! Asks git what happened since the last session, and which recorded items belong to another branch.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset};
@@ -10,6 +11,7 @@ use super::item::item;
 use crate::git::{self, Change, Commit, Git, Head, Relation};
 use crate::history;
 use crate::memory::state::Item;
+use crate::project::Project;
 
 /// How long git may take. A person waits for the session to start, so later answers are left out.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -59,33 +61,79 @@ pub(super) struct Since {
     pub dirty: Vec<Change>,
     relations: Vec<(String, Relation)>,
     pub notices: Vec<String>,
+    /// Whether git said what is checked out.
+    has_answered: bool,
+}
+
+/// What is not committed in a work tree. git takes its time for the answer, so it is asked while other things are read.
+pub(crate) struct WorkTree {
+    root: PathBuf,
+    asked: Option<JoinHandle<git::Result<Vec<Change>>>>,
+}
+
+impl WorkTree {
+    /// Asks git about the work tree around `root`. `None` outside of work trees.
+    fn ask(root: &Path) -> Option<WorkTree> {
+        git::top_level(root)?;
+        let place = root.to_path_buf();
+        let asked = std::thread::Builder::new().spawn(move || WorkTree::dirty(&place));
+        Some(WorkTree { root: root.to_path_buf(), asked: asked.ok() })
+    }
+
+    /// Asks git if a session was recorded in this project: only then does a warmup need the answer.
+    pub(crate) fn ask_if_used(project: &Project) -> Option<WorkTree> {
+        project.checkpoint_file().is_there().then(|| WorkTree::ask(&project.root)).flatten()
+    }
+
+    fn answer(mut self) -> git::Result<Vec<Change>> {
+        let answer = self.asked.take().and_then(|asked| asked.join().ok());
+        answer.unwrap_or_else(|| WorkTree::dirty(&self.root))
+    }
+
+    fn dirty(root: &Path) -> git::Result<Vec<Change>> {
+        Git::at(root).within(PATIENCE).dirty()
+    }
+}
+
+/// An answer that nobody needs is waited for, so that no git outlives this process.
+impl Drop for WorkTree {
+    fn drop(&mut self) {
+        if let Some(asked) = self.asked.take() {
+            let _ = asked.join();
+        }
+    }
 }
 
 /// The end of the label of an item that another branch has.
 pub(super) const NOT_HERE: &str = ", which is not in this branch)";
 
 impl Since {
-    /// Asks git about the first base whose commit it knows. For each, this starts at most six processes, and two if
-    /// nothing was committed since.
-    pub(super) fn ask(root: &Path, bases: Vec<Base>, commits: &BTreeSet<String>) -> Since {
+    /// Asks git about the first base whose commit it knows. For each, this starts at most five processes, and none if nothing
+    /// was committed since; one more looks at the work tree, unless it has done so already.
+    pub(super) fn ask(root: &Path, bases: Vec<Base>, commits: &BTreeSet<String>, work_tree: Option<WorkTree>) -> Since {
+        let Some(work_tree) = work_tree.or_else(|| WorkTree::ask(root)) else { return Since::default() };
         let mut bases = bases.into_iter().peekable();
-        loop {
+        let mut since = loop {
             let since = Since::ask_about(root, bases.next(), commits);
             let is_known = since.base.as_ref().is_none_or(|(_, relation)| *relation != Relation::Unknown);
             if is_known || bases.peek().is_none() {
-                return since;
+                break since;
             }
+        };
+        match work_tree.answer() {
+            // git has failed at a simpler question, and has said why.
+            _ if !since.has_answered => {}
+            Ok(dirty) => since.dirty = dirty,
+            Err(error) => since.notices.push(format!("git: {}", error.without_words())),
         }
+        since
     }
 
     fn ask_about(root: &Path, base: Option<Base>, commits: &BTreeSet<String>) -> Since {
         let mut since = Since::default();
-        if git::top_level(root).is_none() {
-            return since;
-        }
         let git = || Git::at(root).within(PATIENCE);
         match git().head() {
-            Ok(head) => since.head = head,
+            Ok(head) => (since.head, since.has_answered) = (head, true),
             Err(error) => {
                 since.notices.push(format!("git did not answer: {}", error.without_words()));
                 return since;
@@ -100,20 +148,15 @@ impl Since {
         asked.dedup();
         asked.truncate(MAX_RELATIONS);
         // These do not depend on each other, and most of their time is the start of a process.
-        let (relations, after, dirty) = std::thread::scope(|scope| {
-            let relations = scope.spawn(|| git().relations(&asked, &head));
-            let after = scope.spawn(|| moved.as_ref().map(|base| git().since(base, &head, MAX_COMMITS + 1)));
-            let dirty = git().dirty();
-            (relations.join(), after.join(), dirty)
+        let (relations, after) = std::thread::scope(|scope| {
+            let after = moved.as_ref().map(|base| scope.spawn(|| git().since(base, &head, MAX_COMMITS + 1)));
+            let relations = git().relations(&asked, &head);
+            (relations, after.map(std::thread::ScopedJoinHandle::join))
         });
         let mut report = |error: git::Failure| since.notices.push(format!("git: {}", error.without_words()));
         match relations {
-            Ok(Ok(relations)) if !head.is_empty() => since.relations = relations,
-            Ok(Err(error)) => report(error),
-            _ => {}
-        }
-        match dirty {
-            Ok(dirty) => since.dirty = dirty,
+            Ok(relations) if !head.is_empty() => since.relations = relations,
+            Ok(_) => {}
             Err(error) => report(error),
         }
         since.base = base.map(|base| {
@@ -121,9 +164,9 @@ impl Since {
             (base, relation)
         });
         match after {
-            Ok(Some(Ok((commits, changes)))) => (since.commits, since.changes) = (commits, changes),
+            Some(Ok(Ok((commits, changes)))) => (since.commits, since.changes) = (commits, changes),
             // If git does not know the base, its relation already says so.
-            Ok(Some(Err(error))) if since.base.as_ref().is_some_and(|(_, is)| *is != Relation::Unknown) => {
+            Some(Ok(Err(error))) if since.base.as_ref().is_some_and(|(_, is)| *is != Relation::Unknown) => {
                 since.notices.push(format!("git: {}", error.without_words()));
             }
             _ => {}

@@ -112,8 +112,9 @@ impl Sources {
         sources
     }
 
-    /// Reads everything and changes nothing. Whatever cannot be read becomes a notice.
-    pub(super) fn read(project: &Project) -> Sources {
+    /// Reads everything and changes nothing. Whatever cannot be read becomes a notice. `record` is the record of the project,
+    /// if it is open already.
+    pub(super) fn read(project: &Project, record: Option<&Store>) -> Sources {
         let mut sources = Sources::default();
         let mut problems: Vec<Error> = Vec::new();
         let provenance = OnceCell::new();
@@ -133,9 +134,11 @@ impl Sources {
                 sources.rulings = history.readable_rulings(provenance().of_history(), &mut problems);
             }
         }
-        if places.has_state()
-            && let Err(error) = sources.ask_checkpoint(project)
-        {
+        let may_open = places.has_state() && record.is_none();
+        let opened = may_open.then(|| Store::read(&project.checkpoint_file())).transpose();
+        let opened = opened.map_err(|error| problems.push(error)).ok().flatten().flatten();
+        let record = record.or(opened.as_ref());
+        if let Some(Err(error)) = record.map(|record| sources.ask_record(project, record)) {
             problems.push(error);
         }
         if !sources.is_empty() {
@@ -144,7 +147,7 @@ impl Sources {
         sources.drop_private();
         sources.paused = project.brake().paused();
         sources.needs_consent = needs_consent(project);
-        sources.add_notices(project, &problems);
+        sources.add_notices(project, record, &problems);
         sources
     }
 
@@ -157,9 +160,8 @@ impl Sources {
         }
     }
 
-    fn ask_checkpoint(&mut self, project: &Project) -> Result<()> {
-        let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(()) };
-        self.unfinished = engine::waiting(project, &store)?.into_iter().map(|run| run.id).collect();
+    fn ask_record(&mut self, project: &Project, store: &Store) -> Result<()> {
+        self.unfinished = engine::waiting(project, store)?.into_iter().map(|run| run.id).collect();
         let run = store.last_with_head(&project.worktree())?;
         self.handover = run.and_then(|run| Some(Base::handover(run.head?, &run.recorded_at)));
         Ok(())
@@ -205,7 +207,7 @@ impl Sources {
         self.whose = Whose { removals, ..whose };
     }
 
-    fn add_notices(&mut self, project: &Project, problems: &[Error]) {
+    fn add_notices(&mut self, project: &Project, record: Option<&Store>, problems: &[Error]) {
         if let Some(pause) = &self.paused {
             // A repository can bring the file, so its text is not quoted as a notice of ours.
             let pause = Pause { reason: None, ..pause.clone() };
@@ -227,8 +229,7 @@ impl Sources {
                 self.notices.push(unmerged.sentence.to_owned());
             }
             self.add_foreign(project);
-            let store = Store::read(&project.checkpoint_file()).ok().flatten();
-            self.notices.extend(store.and_then(|store| engine::rate_limit(&store).ok().flatten()));
+            self.notices.extend(record.and_then(|store| engine::rate_limit(store).ok().flatten()));
         }
         if let Some(notice) = project.unattended_places().notice() {
             self.notices.push(notice);

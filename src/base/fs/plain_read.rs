@@ -11,8 +11,21 @@ use crate::error::{Category, Error, Result};
 
 /// The content of a regular file of at most `limit` bytes. Follows links, and never waits for the other end of a pipe.
 pub(crate) fn read_within(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    if let Some(bytes) = read_small(path, limit) {
+        return Ok(bytes);
+    }
+    // Somebody reads why not.
     let real = super::resolve(path)?;
     Ok(Anchor::beside(&real).read_within(&real, limit)?)
+}
+
+/// The content of a regular file of at most `limit` bytes; `None` for anything else, whatever the reason.
+fn read_small(path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path).ok()?;
+    let about = file.metadata().ok().filter(|about| about.is_file() && about.len() <= limit)?;
+    let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or(0).saturating_add(64));
+    file.take(limit + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= limit).then_some(bytes)
 }
 
 /// Like [`read`]; `None` if nothing is at the path.

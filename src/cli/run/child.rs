@@ -1,15 +1,23 @@
 //! `run --inherited`: the child of a detached handover, which gets the lock as standard input.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use super::render::{Reporter, show};
-use crate::base::{process, signals};
+use crate::base::signals;
 use crate::cli::Context;
 use crate::cli::ids;
 use crate::cli::ui::Ui;
 use crate::engine::{self, ChildTask, Drained};
 use crate::error::Result;
 use crate::hook;
+
+/// Whether this command line is that of such a child. It leaves the session of its parent, which waits for that, before
+/// anything else.
+pub(in crate::cli) fn is_meant(arguments: &[OsString]) -> bool {
+    let is = |at: usize, word: &str| arguments.get(at).is_some_and(|argument| argument == word);
+    is(1, "run") && is(2, "--inherited")
+}
 
 /// Carries out the run with this id, for somebody who typed `run --detach`; without an id what is due, for a hook.
 pub(super) fn carry_out(
@@ -18,7 +26,6 @@ pub(super) fn carry_out(
     config_of: Option<&Path>,
     run: Option<&str>,
 ) -> Result<u8> {
-    process::leave_session();
     let project = context.project_of_child(checkpoint, config_of)?;
     signals::listen();
     match run {

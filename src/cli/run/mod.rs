@@ -17,5 +17,6 @@ mod render;
 mod request;
 mod resume;
 
+pub(super) use child::is_meant as is_child;
 pub(super) use command::Run;
 pub(super) use render::{finished, show, warn_of};

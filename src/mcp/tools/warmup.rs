@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::mcp::answer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::tool::{Caller, Effect, Tool};
-use crate::warmup::{self, Ask, Extent};
+use crate::warmup::{self, Ask, Asked, Extent};
 
 pub(in crate::mcp) const TOOL: Tool = Tool {
     name: "warmup",
@@ -30,6 +30,13 @@ fn call(caller: &Caller<'_>, mut arguments: Arguments) -> Result<String> {
     let budget = arguments.number("budget", MIN_WARMUP_BUDGET..=most)?;
     arguments.end(&["budget"])?;
     let budget = budget.unwrap_or(caller.project.config.warmup_budget).min(most);
-    let ask = Ask { budget, extent: Extent::Whole, session: None, session_id: "", may_read_transcripts: true };
+    let ask = Ask {
+        budget,
+        extent: Extent::Whole,
+        session: None,
+        session_id: "",
+        may_read_transcripts: true,
+        asked: Asked::default(),
+    };
     Ok(warmup::build(caller.project, ask).text)
 }

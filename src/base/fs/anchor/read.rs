@@ -1,13 +1,14 @@
 //! Reading and examining regular files below an anchor.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, fstat, statat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, statat};
 
-use super::{Anchor, FileError, FileKind};
+use super::{Anchor, FileError, FileKind, HeldDirectory};
 use crate::base::fs::owner::is_shared;
 use crate::base::fs::{Seen, is_absent};
 
@@ -66,9 +67,15 @@ impl Anchor {
     /// `None` if nothing is at the path.
     pub fn read_ends(&self, path: &Path, size: u64) -> Result<Option<Ends>, FileError> {
         let Some((mut file, about)) = if_exists(self.open_regular(path))? else { return Ok(None) };
-        let size = if about.length <= 2 * size { about.length } else { size };
-        let (mut head, mut tail) = (Vec::new(), Vec::new());
+        let is_whole = about.length <= 2 * size;
+        let size = if is_whole { about.length } else { size };
+        let room = || Vec::with_capacity(usize::try_from(size).unwrap_or(0).saturating_add(64));
+        let mut head = room();
         (&file).take(size).read_to_end(&mut head).map_err(self.unread(path))?;
+        if is_whole {
+            return Ok(Some((head.clone(), head)));
+        }
+        let mut tail = room();
         file.seek(io::SeekFrom::Start(about.length - size)).map_err(self.unread(path))?;
         file.take(size).read_to_end(&mut tail).map_err(self.unread(path))?;
         Ok(Some((head, tail)))
@@ -93,13 +100,26 @@ impl Anchor {
         if below.as_os_str().is_empty() {
             return self.about_itself();
         }
-        let Some(place) = if_exists(self.open_parent("examine", path))? else { return Ok(None) };
-        let stat = match statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => stat,
-            Err(rustix::io::Errno::NOENT) => return Ok(None),
-            Err(cause) => return Err(place.failed("examine")(cause.into())),
+        let found = if below.iter().nth(1).is_none() {
+            // Nothing is on the way to a single name.
+            statat(CWD, self.path.join(&below), AtFlags::SYMLINK_NOFOLLOW)
+        } else if let Some((held, name)) = self.name_in_held(&below) {
+            statat(&held.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
+        } else {
+            let Some(place) = if_exists(self.open_parent("examine", path))? else { return Ok(None) };
+            statat(&place.directory, &place.name, AtFlags::SYMLINK_NOFOLLOW)
         };
-        Ok(Some(About::of(&stat)))
+        match found {
+            Ok(stat) => Ok(Some(About::of(&stat))),
+            Err(cause) if is_absent(&cause.into()) => Ok(None),
+            Err(cause) => Err(FileError::Io { doing: "examine", path: self.shown(&below), cause: cause.into() }),
+        }
+    }
+
+    /// The directory that is held open, if this path is that of a name in it.
+    fn name_in_held<'a>(&'a self, below: &'a Path) -> Option<(&'a HeldDirectory, &'a OsStr)> {
+        let held = self.held.as_deref().filter(|held| below.parent() == Some(&held.below))?;
+        Some((held, below.file_name()?))
     }
 
     /// What is at the anchor itself, where a link is followed.

@@ -41,6 +41,10 @@ impl Anchor {
         {
             return open_without_links(&held.descriptor, rest, flags, mode).map_err(failed);
         }
+        if below.iter().nth(1).is_none() {
+            // Nothing is on the way to a single name.
+            return openat(CWD, self.path.join(below), flags, mode).map_err(failed);
+        }
         let start = openat(CWD, &self.path, PASS_THROUGH, Mode::empty()).map_err(failed)?;
         open_without_links(&start, below, flags, mode).map_err(failed)
     }
