@@ -175,10 +175,10 @@ pub(crate) fn run_in_front(job: &Job) -> Result<ExitStatus> {
     Ok(output.status)
 }
 
-/// Leaves the terminal and the process group that we were started in, so that we do not end with them.
-pub(crate) fn leave_session() {
-    // Fails only for the leader of a process group, which has nothing to leave.
-    let _ = rustix::process::setsid();
+/// Leaves the terminal and the process group that we were started in, so that we do not end with them. Returns whether we have
+/// a session of our own now: the leader of a process group cannot begin one.
+pub(crate) fn leave_session() -> bool {
+    rustix::process::setsid().is_ok()
 }
 
 /// Why we ended a process.

@@ -12,7 +12,7 @@ use super::run::show;
 use crate::agents::{self, AGENTS, Agent, Launch, Places};
 use crate::base::process::{Job, replace_by};
 use crate::base::{clock, signals, text};
-use crate::engine::{self, Drained, HandedOver, HowToRun, Provenance, Request, RunFailure, RunRelation, Task};
+use crate::engine::{self, Carrier, Drained, HandedOver, HowToRun, Provenance, Request, RunFailure, RunRelation, Task};
 use crate::error::{Category, Error, Result};
 use crate::history::{self, AGENT_SESSION, History, SessionSpan};
 use crate::hook;
@@ -177,7 +177,7 @@ fn hand_over(context: &mut Context<'_>, project: &Project, left: Option<&Request
     if warmup::needs_consent(project) {
         context.ui.tell("the commands and the publishing of this config are skipped until `agent-handover allow`");
     }
-    let how = HowToRun { wait: WAIT, detach: false };
+    let how = HowToRun { wait: WAIT, carrier: Carrier::ThisProcess };
     let ui = &context.ui;
     let handed_over = engine::hand_over(project, task, how, &mut |event| show(ui, &event))?;
     let HandedOver::Ran { drained, recorded } = handed_over else { return Ok(()) };

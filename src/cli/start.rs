@@ -84,7 +84,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::from((peer.execute)(&arguments[1..]));
     }
     if run::is_child(&arguments) {
-        process::leave_session();
+        let _ = process::leave_session();
     }
     if completions::answer(&arguments) {
         return ExitCode::SUCCESS;

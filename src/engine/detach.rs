@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use super::event::Listener;
+use super::hand_over::Carrier;
 use super::leftovers;
 use super::queue::{Drained, Goal, busy, drain_locked, drain_unattended};
 use crate::base::env;
@@ -86,6 +87,7 @@ pub(super) fn detach(
     run: &str,
     lock: Option<Lock>,
     task: ChildTask<'_>,
+    carrier: Carrier,
 ) -> Result<u32, NotDetached> {
     if let Some(stop) = project.brake().pressed() {
         return Err(NotDetached::Stopped(stop));
@@ -112,9 +114,14 @@ pub(super) fn detach(
         // The child is not part of a step, also if this process was started by one.
         env_remove: [env::RUN, env::STEP, env::ATTEMPT, env::ROOT].map(str::to_owned).to_vec(),
     };
+    // Until the child has a session of its own, whoever ends our process group ends the child, too. A process that ends now
+    // leaves that group itself, and has nothing to wait for.
+    let is_out = carrier == Carrier::Successor && process::leave_session();
     let pid = process::start_detached(&job, lock.hand_over(), &output)?;
-    // Until the child has a session of its own, whoever ends our process group ends the child, too. It goes on also if that
-    // takes longer than we wait.
+    if is_out {
+        return Ok(pid);
+    }
+    // The child goes on also if it takes longer than we wait.
     let start = Instant::now();
     // Where no process can be seen, the child is known by the signature that it writes a little later.
     let has_signed = || lock::owner(&project.lock()).is_some_and(|owner| owner.pid == pid);

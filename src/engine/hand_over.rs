@@ -44,8 +44,17 @@ pub(crate) enum Task<'r> {
 pub(crate) struct HowToRun {
     /// How long to wait for another process that runs handovers.
     pub wait: Duration,
-    /// Let a child run the queue, and return as soon as it has the lock.
-    pub detach: bool,
+    pub carrier: Carrier,
+}
+
+/// The process that runs the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    ThisProcess,
+    /// A child. This process returns as soon as the child has the lock and a session of its own.
+    Child,
+    /// A child. This process ends right afterwards.
+    Successor,
 }
 
 /// What came of a handover.
@@ -81,7 +90,7 @@ pub(crate) fn hand_over_to_child(
     store: Store,
     request: &Request,
 ) -> Result<HandedOver, HandOverError> {
-    let how = HowToRun { wait: Duration::ZERO, detach: true };
+    let how = HowToRun { wait: Duration::ZERO, carrier: Carrier::Successor };
     hand_over_in(project, Some(store), Task::Record(request), how, &Provided::default(), &mut |_| ())
 }
 
@@ -125,13 +134,13 @@ fn hand_over_in(
         RecordOutcome::AlreadyHandedOver => return Ok(HandedOver::ByAnother),
     };
     listener(Event::Recorded { run: recorded.id.clone(), warnings: recorded.warnings.clone() });
-    if how.detach {
+    if how.carrier != Carrier::ThisProcess {
         drop(store);
         let task = match task {
             Task::Record(request) if request.attendance == Attendance::Hook => ChildTask::Due,
             _ => ChildTask::Run(&recorded.id),
         };
-        let child = detach(project, &recorded.id, lock, task);
+        let child = detach(project, &recorded.id, lock, task, how.carrier);
         return Ok(HandedOver::Detached { recorded, child });
     }
     leftovers::bring_home(project, true, listener);
@@ -156,7 +165,7 @@ fn record_new(
     if opened.is_none() {
         project.prepare()?;
     }
-    let takes_lock = how.detach && project.brake().pressed().is_none();
+    let takes_lock = how.carrier != Carrier::ThisProcess && project.brake().pressed().is_none();
     let lock = if takes_lock { Lock::try_take(&project.lock())? } else { None };
     let mut store = match (opened, request.attendance) {
         (Some(store), _) => store,
@@ -242,7 +251,7 @@ pub(crate) fn finish_due(project: &Project, store: &Store, runs: &[Run], limit: 
     };
     let start = Instant::now();
     if let Some(lock) = Lock::try_take(&project.lock())? {
-        detach(project, &id, Some(lock), ChildTask::Due).map_err(NotDetached::error)?;
+        detach(project, &id, Some(lock), ChildTask::Due, Carrier::Child).map_err(NotDetached::error)?;
     }
     while lock::holder(&project.lock()).is_some() && start.elapsed() < limit {
         std::thread::sleep(Duration::from_millis(2));
@@ -254,7 +263,7 @@ pub(crate) fn finish_due(project: &Project, store: &Store, runs: &[Run], limit: 
 /// Starts the child that carries out what is due, and waits for nothing. `None` if another process has the lock or a brake
 /// is on.
 pub(crate) fn start_child(project: &Project) -> Result<Option<u32>> {
-    match detach(project, &ids::new_run_id()?, None, ChildTask::Due) {
+    match detach(project, &ids::new_run_id()?, None, ChildTask::Due, Carrier::Child) {
         Ok(pid) => Ok(Some(pid)),
         Err(NotDetached::Busy(_) | NotDetached::Stopped(_)) => Ok(None),
         Err(NotDetached::Failed(error)) => Err(error),

@@ -66,7 +66,7 @@ pub(crate) use detach::{ChildTask, NotDetached, carry_out_inherited};
 pub(crate) use edit_memory::{MemoryRequest, edit_memory, keep_out_secrets};
 pub(crate) use event::{Event, Listener};
 pub(crate) use hand_over::{
-    HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_to_child, hand_over_with, start_child,
+    Carrier, HandedOver, HowToRun, Task, finish_due, hand_over, hand_over_to_child, hand_over_with, start_child,
 };
 pub(crate) use leftovers::{adopt_sessions, left_behind, unmerged};
 pub(crate) use plan::{Plan, PlannedStep};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::queue::{Goal, drain};
-use super::{Drained, HowToRun, RecordOutcome, Request, Task, abandon, hand_over, record};
+use super::{Carrier, Drained, HowToRun, RecordOutcome, Request, Task, abandon, hand_over, record};
 use crate::base::fault::inject::crashing_at;
 use crate::checkpoint::{RunStatus, StepState, Store};
 use crate::config::Config;
@@ -123,7 +123,7 @@ fn config(plan: &[Kind]) -> String {
     text
 }
 
-const AT_ONCE: HowToRun = HowToRun { wait: Duration::from_secs(60), detach: false };
+const AT_ONCE: HowToRun = HowToRun { wait: Duration::from_secs(60), carrier: Carrier::ThisProcess };
 
 /// What was recorded: the note, and the plan it was recorded with.
 type Said = BTreeMap<String, (String, Vec<Kind>)>;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::backend::{Backend, CallersBackend};
 use super::step::Step;
 use crate::checkpoint::Store;
-use crate::engine::{self, Drained, HandOverError, HandedOver, HowToRun, Plan, Request, RunRelation, Task};
+use crate::engine::{self, Carrier, Drained, HandOverError, HandedOver, HowToRun, Plan, Request, RunRelation, Task};
 use crate::error::{Error, Result};
 use crate::project::Project;
 use crate::publish::Backend as _;
@@ -121,7 +121,7 @@ impl<'b> Handover<'b> {
             backend: backend.as_ref().map(|backend| backend as &dyn crate::publish::Backend),
             ..Provided::default()
         };
-        let how = HowToRun { wait: WAIT, detach: false };
+        let how = HowToRun { wait: WAIT, carrier: Carrier::ThisProcess };
         let handed_over = engine::hand_over_with(project, task, how, &provided, &mut |_| ());
         report(handed_over.map_err(|HandOverError { error, .. }| error)?)
     }

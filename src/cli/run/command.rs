@@ -12,7 +12,7 @@ use super::render::Reporter;
 use super::{child, resume};
 use crate::base::fs::Draft;
 use crate::base::{duration, env, signals};
-use crate::engine::{self, HowToRun, Task};
+use crate::engine::{self, Carrier, HowToRun, Task};
 use crate::error::{Category, Error, Result};
 use crate::guard::secrets;
 
@@ -145,7 +145,8 @@ impl Run {
             reporter.ui.warn(&format!("{} is ignored, as in the Python tool{help}", ignored.message));
         }
         let task = if self.restart { Task::Restart(&request) } else { Task::Record(&request) };
-        let how = HowToRun { wait, detach: self.detach };
+        let carrier = if self.detach { Carrier::Successor } else { Carrier::ThisProcess };
+        let how = HowToRun { wait, carrier };
         match engine::hand_over(&project, task, how, &mut |event| reporter.event(&event)) {
             Ok(handed_over) => reporter.result(handed_over),
             Err(failure) if failure.is_recorded => Err(failure.error),

@@ -7,7 +7,7 @@ use crate::checkpoint::Store;
 use crate::checkpoint::python::{PythonCheckpoint, PythonState};
 use crate::cli::ui::Ui;
 use crate::cli::{ids, status};
-use crate::engine::{self, HowToRun, Request, Task};
+use crate::engine::{self, Carrier, HowToRun, Request, Task};
 use crate::error::{Error, Result};
 use crate::project::Project;
 
@@ -25,7 +25,7 @@ pub(super) fn resume(mut reporter: Reporter<'_>, project: &Project, wait: Durati
         None => None,
     };
     let task = request.as_ref().map_or(Task::Resume, Task::Record);
-    let how = HowToRun { wait, detach: false };
+    let how = HowToRun { wait, carrier: Carrier::ThisProcess };
     let handed_over = engine::hand_over(project, task, how, &mut |event| reporter.event(&event))?;
     name_others(reporter.ui, project);
     reporter.result(handed_over)
@@ -34,7 +34,7 @@ pub(super) fn resume(mut reporter: Reporter<'_>, project: &Project, wait: Durati
 /// Finishes what is unfinished with the steps of the present config.
 pub(super) fn replan(mut reporter: Reporter<'_>, project: &Project, wait: Duration) -> Result<u8> {
     project.require_named_checkpoint()?;
-    let how = HowToRun { wait, detach: false };
+    let how = HowToRun { wait, carrier: Carrier::ThisProcess };
     let handed_over = engine::hand_over(project, Task::Replan, how, &mut |event| reporter.event(&event))?;
     name_others(reporter.ui, project);
     reporter.result(handed_over)

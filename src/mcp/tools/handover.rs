@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::base::env;
-use crate::engine::{self, Attendance, HandedOver, HowToRun, NotDetached, Request, Task};
+use crate::engine::{self, Attendance, Carrier, HandedOver, HowToRun, NotDetached, Request, Task};
 use crate::error::{Error, Result};
 use crate::mcp::answer;
 use crate::mcp::arguments::Arguments;
 use crate::mcp::tool::{Caller, Effect, Tool};
 
 /// A child carries the run out. The client waits for nobody.
-const DETACHED: HowToRun = HowToRun { wait: Duration::ZERO, detach: true };
+const DETACHED: HowToRun = HowToRun { wait: Duration::ZERO, carrier: Carrier::Child };
 
 pub(in crate::mcp) const TOOL: Tool = Tool {
     name: "handover",
