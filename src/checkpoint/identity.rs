@@ -52,7 +52,7 @@ impl CheckpointFile {
         if version == 0 {
             return Ok(Some(Identity { id: None, is_empty: true }));
         }
-        let id = store.state_id()?;
+        let id = store.state_id(version)?;
         Ok(Some(Identity { id, is_empty: false }))
     }
 
@@ -63,32 +63,30 @@ impl CheckpointFile {
 }
 
 impl Store {
-    pub(super) fn state_id(&self) -> Result<Option<String>, Failure> {
-        schema::id(&self.connection).map_err(|cause| explain(&self.file.path, cause))
+    pub(super) fn state_id(&self, version: i32) -> Result<Option<String>, Failure> {
+        schema::id(&self.connection, version).map_err(|cause| explain(&self.file.path, cause))
     }
 
-    /// Keeps that this file is ours. Only writers do it: a reader writes nothing.
-    pub(super) fn remember_as_ours(&self) {
+    /// Keeps that this file, which has this id, is ours. Only writers do it: a reader writes nothing.
+    pub(super) fn remember_as_ours(&self, id: Option<&str>) {
         let CheckpointFile { path, ids, accepts, .. } = &self.file;
-        if *accepts != Accepts::Any
-            && let Ok(Some(id)) = self.state_id()
-            && (ids.is_known)(&id)
-        {
-            (ids.keep)(&id, path);
+        if let Some(id) = id.filter(|id| *accepts != Accepts::Any && (ids.is_known)(id)) {
+            (ids.keep)(id, path);
         }
     }
 
-    /// Refuses a database that came from elsewhere. Whose a database is was asked before; here it is asked of the file that is
+    /// Refuses a database that came from elsewhere, and returns its id. Whose a database is was asked before; here it is asked of the file that is
     /// really open.
-    pub(super) fn refuse_foreign(&self) -> Result<(), Failure> {
+    pub(super) fn refuse_foreign(&self, version: i32) -> Result<Option<String>, Failure> {
         let CheckpointFile { path, ids, accepts, .. } = &self.file;
-        let is_accepted = match (accepts, self.state_id()?) {
+        let id = self.state_id(version)?;
+        let is_accepted = match (accepts, &id) {
             (Accepts::Any, _) | (Accepts::WithoutId, None) => true,
-            (_, Some(id)) => (ids.is_known)(&id),
+            (_, Some(id)) => (ids.is_known)(id),
             (Accepts::Known, None) => false,
         };
         if is_accepted {
-            return Ok(());
+            return Ok(id);
         }
         // Somebody wrote another database into the file. The next command looks again.
         (ids.forget)(&fs::mark(path).unwrap_or_default());
@@ -102,7 +100,9 @@ impl Store {
         let explain = |cause| explain(&path, cause);
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(explain)?;
         let before = schema::migrate(&transaction).map_err(explain)?;
-        if (before == 0 || accepts == Accepts::WithoutId) && schema::id(&transaction).map_err(explain)?.is_none() {
+        if (before == 0 || accepts == Accepts::WithoutId)
+            && schema::id(&transaction, schema::newest()).map_err(explain)?.is_none()
+        {
             let mark = fs::mark(&path).unwrap_or_default();
             if let Some(id) = (ids.create)(&mark).map_err(Failure::Other)? {
                 fault::at("state.known");

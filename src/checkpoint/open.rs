@@ -61,15 +61,15 @@ impl Store {
         let version = store.version()?;
         if version < schema::newest() {
             if version > 0 {
-                store.refuse_foreign()?;
+                store.refuse_foreign(version)?;
             }
             store.migrate()?;
             fault::at("checkpoint.created");
         } else if version > schema::newest() {
             return Err(newer(path, version));
         }
-        store.refuse_foreign()?;
-        store.remember_as_ours();
+        let id = store.refuse_foreign(schema::newest())?;
+        store.remember_as_ours(id.as_deref());
         Ok(store)
     }
 
@@ -82,9 +82,8 @@ impl Store {
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         // Instead the log is folded in when a run completes and the log has grown (see `give_back_space`). In a long run SQLite also
         // does it now and then, because writing over an old log is cheaper than making it longer.
-        self.connection.pragma_update(None, "wal_autocheckpoint", 256)?;
-        self.connection.pragma_update(None, "synchronous", "FULL")?;
-        self.connection.pragma_update(None, "foreign_keys", true)?;
+        self.connection.execute_batch("PRAGMA wal_autocheckpoint = 256; PRAGMA synchronous = FULL")?;
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
         let tables: i64 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         // A log that was long once is cut when SQLite begins it anew.
         self.connection.pragma_update_and_check(None, "journal_size_limit", LONG_LOG.cast_signed(), |_| Ok(()))?;
@@ -122,8 +121,8 @@ impl Store {
     /// Opens the file for reading, without a logical write and without waiting. `None` if nothing is recorded yet.
     pub(crate) fn read(file: &CheckpointFile) -> Result<Option<Store>> {
         // A process that died before it could record anything leaves a file of version 0.
-        let Some((store, _)) = Store::look(file)?.filter(|(_, version)| *version > 0) else { return Ok(None) };
-        store.refuse_foreign()?;
+        let Some((store, version)) = Store::look(file)?.filter(|(_, version)| *version > 0) else { return Ok(None) };
+        store.refuse_foreign(version)?;
         Ok(Some(store))
     }
 
@@ -160,6 +159,12 @@ impl Store {
 
     /// The format of the file, after making sure that this program wrote it; 0 if the file is empty.
     pub(super) fn version(&self) -> Result<i32, Failure> {
+        let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+        let explained = |cause| explain(&self.file.path, cause);
+        // The version was written together with the mark of this program.
+        if pragma("application_id").map_err(explained)? == schema::APPLICATION_ID {
+            return pragma("user_version").map_err(explained);
+        }
         let ask = || -> rusqlite::Result<(i32, i32, i64)> {
             // One transaction, because another process may create the tables between two questions.
             let look = self.connection.unchecked_transaction()?;
@@ -167,7 +172,7 @@ impl Store {
             let tables = look.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
             Ok((pragma("user_version")?, pragma("application_id")?, tables))
         };
-        match ask().map_err(|cause| explain(&self.file.path, cause))? {
+        match ask().map_err(explained)? {
             (version, schema::APPLICATION_ID, _) => Ok(version),
             (0, _, 0) => Ok(0),
             _ => Err(damaged(&self.file.path, "it is a database of another program")),

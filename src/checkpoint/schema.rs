@@ -213,10 +213,9 @@ pub(super) fn migrate(transaction: &Transaction<'_>) -> rusqlite::Result<i32> {
     Ok(version)
 }
 
-/// The id of the file. `None` in a file of 0.1.0, which has no table for it.
-pub(super) fn id(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    let table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'meta'";
-    if connection.query_row(table, [], |_| Ok(())).optional()?.is_none() {
+/// The id of a file of this version. `None` in a file of 0.1.0, which has no table for it.
+pub(super) fn id(connection: &Connection, version: i32) -> rusqlite::Result<Option<String>> {
+    if !has(version, "CREATE TABLE meta") {
         return Ok(None);
     }
     connection.query_row("SELECT value FROM meta WHERE key = 'id'", [], |row| row.get(0)).optional()

@@ -16,7 +16,7 @@ use crate::project::{self, KnownWorktree, Options, Project};
 use crate::search::Index;
 use crate::steps;
 use crate::transcript::{self, WARMUP_MARKER};
-use crate::warmup::Asked;
+use crate::warmup::{Asked, WorkTree};
 
 /// The answer to a call.
 #[derive(Debug)]
@@ -183,12 +183,15 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
     if call.is_subagent || is_subagent_by_transcript() {
         return Ok(Done::nothing("a sub-agent's session is part of another's"));
     }
+    // It takes longer than all the rest of a session start, so it is asked first.
+    let is_start = call.event == Event::SessionStart && project.config.warms_up;
+    let work_tree = if is_start { WorkTree::ask_if_used(project) } else { None };
     let mut record = Record::of(project);
     if let Some(why) = kept_out::kept_out(project, call, &mut record)? {
         return Ok(Done::nothing(&why));
     }
     let mut done = match call.event {
-        Event::SessionStart => start::start(project, call, record),
+        Event::SessionStart => start::start(project, call, record, work_tree),
         Event::TurnEnd => end::progress(project, call, None, record)?,
         Event::PromptSubmitted => {
             let context = recall::at_first_prompt(project, call);

@@ -22,13 +22,13 @@ use crate::warmup::{Asked, Warmup, WorkTree};
 /// How long unfinished handovers may hold up the start of a session.
 const DUE_LIMIT: Duration = Duration::from_millis(1_000);
 
-/// Answers the start of a session. Whatever goes wrong on the way, the session gets its context.
-pub(super) fn start(project: &Project, call: &Call, mut record: Record<'_>) -> Done {
+/// Answers the start of a session. Whatever goes wrong on the way, the session gets its context. `work_tree` is what git was
+/// asked already.
+pub(super) fn start(project: &Project, call: &Call, mut record: Record<'_>, mut work_tree: Option<WorkTree>) -> Done {
     let begun = clock::now();
     let mut done = Done::default();
     let call = &with_source(call, &mut record);
     let warms_up = project.config.warms_up;
-    let mut work_tree = if warms_up { WorkTree::ask_if_used(project) } else { None };
     let mut recorded = prepare(project, call, record, &mut work_tree, &mut done.told);
     let asked = Asked { record: recorded.as_ref().ok(), work_tree };
     let mut warmup = if warms_up { context(project, call, asked) } else { Warmup::default() };

@@ -2,7 +2,8 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `open` | `Project`: reading the config, resolving the directories |
+//! | `open` | `Project`: reading the config, and which directories and database are used |
+//! | `place` | the places that a config names: where they really are |
 //! | `root` | the root around a directory, and whether hooks may act there |
 //! | `claim` | whose a database is, and where ours is beside a foreign one |
 //! | `others` | the databases beside ours |
@@ -24,6 +25,7 @@ mod open;
 mod others;
 mod owner;
 mod pause;
+mod place;
 mod prompts;
 mod root;
 mod talk;
@@ -31,9 +33,10 @@ mod unattended;
 mod worktree;
 
 use open::{DATABASE, STATE_DIR};
-pub(crate) use open::{Options, Project, place, place_of_others};
+pub(crate) use open::{Options, Project};
 pub(crate) use others::{OtherDatabase, sentences as sentences_about_others};
 pub(crate) use pause::{own_pause_file, plain_brake};
+pub(crate) use place::{place, place_of_others};
 pub(crate) use root::{is_for_hooks, root};
 pub(crate) use unattended::UnattendedPlaces;
 pub(crate) use worktree::{KnownWorktree, recall as recall_worktree};
