@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
-use super::{History, decisions, origin, own_keys, prompt};
+use super::{History, decisions, digests, origin, own_keys, prompt};
 use crate::base::clock;
 use crate::base::fs::Created;
 use crate::error::{Error, Result};
@@ -134,7 +134,7 @@ impl History {
         let is_newest = SessionEntry::of(&latest, "").recency(&now) <= entry.recency(&now);
         let Some(text) = Index::append(&text, before, &entry, is_newest.then_some(&handoff)) else { return Ok(false) };
         let archived = self.anchor.read(&written.archive)?;
-        digests.set(name, &archived);
+        digests.set([(name, digests::of(&archived))]);
         self.write_if_changed(&self.digests_path(), &digests.render())?;
         let log = decisions::append(&self.decisions_log()?, &decisions::lines(&handoff));
         self.write_if_changed(&self.decisions_path(), &log)?;
