@@ -11,7 +11,7 @@ use super::Store;
 use super::failure::{Failure, damaged, explain};
 use super::file::{self, CheckpointFile, unreadable};
 use super::schema;
-use super::space::{FOLDED_PAGES, INCREMENTAL, LOG_OF_LONG_RUN};
+use super::space::{FOLDED_PAGES, FOLDED_PAGES_IN_HOOK, INCREMENTAL, LONG_LOG};
 use crate::base::{fault, signals};
 use crate::error::{Error, Result};
 
@@ -74,20 +74,26 @@ impl Store {
     }
 
     fn prepare(&mut self, patience: Patience) -> rusqlite::Result<()> {
-        match patience {
-            Patience::Long => self.connection.busy_handler(Some(wait_for_writer))?,
-            Patience::Short => self.connection.busy_handler(Some(wait_in_hook))?,
-        }
+        let folded_pages = match patience {
+            Patience::Long => {
+                self.connection.busy_handler(Some(wait_for_writer))?;
+                FOLDED_PAGES
+            }
+            Patience::Short => {
+                self.connection.busy_handler(Some(wait_in_hook))?;
+                FOLDED_PAGES_IN_HOOK
+            }
+        };
         // Otherwise the last connection folds the log into the file when it closes, at the cost of four fsyncs.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         // Instead the log is folded in when a run completes and the log has grown (see `give_back_space`). In a long run SQLite also
         // does it now and then, because writing over an old log is cheaper than making it longer.
-        self.connection.pragma_update(None, "wal_autocheckpoint", FOLDED_PAGES)?;
+        self.connection.pragma_update(None, "wal_autocheckpoint", folded_pages)?;
         self.connection.pragma_update(None, "synchronous", "FULL")?;
         self.connection.pragma_update(None, "foreign_keys", true)?;
         let tables: i64 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        // A log that was long once is cut when SQLite begins it anew, but not so short that a long run makes it longer again.
-        self.connection.pragma_update_and_check(None, "journal_size_limit", LOG_OF_LONG_RUN, |_| Ok(()))?;
+        // A log that was long once is cut when SQLite begins it anew.
+        self.connection.pragma_update_and_check(None, "journal_size_limit", LONG_LOG.cast_signed(), |_| Ok(()))?;
         // Only an empty file is switched to the mode we want; opening changes nothing in any other file.
         if tables > 0 {
             return Ok(());
