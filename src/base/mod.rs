@@ -7,6 +7,7 @@ pub(crate) mod fault;
 pub(crate) mod fs;
 pub(crate) mod ids;
 pub(crate) mod lock;
+pub(crate) mod parallel;
 pub(crate) mod process;
 mod process_group;
 pub(crate) mod process_identity;

@@ -234,64 +234,104 @@ pub(crate) fn converse(
     input: Option<&[u8]>,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Captured, NoAnswer> {
-    let program = job.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
-    let failed = |cause: std::io::Error| {
-        let error = Error::failed(format!("cannot read the output of `{program}`")).cause(&cause);
-        match cause.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => NoAnswer::DiskFull(error),
-            _ => NoAnswer::Other(error),
-        }
-    };
-    let (mut out, mut err) = (tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?);
-    let copy = |file: &File| file.try_clone().map_err(failed);
-    let input = input
-        .map(|input| -> std::io::Result<File> {
-            let mut file = tempfile::tempfile()?;
-            file.write_all(input)?;
-            file.rewind()?;
-            Ok(file)
-        })
-        .transpose()
-        .map_err(failed)?;
-    let handle = job.begin(|| {
-        let expression = match input {
-            Some(input) => job.in_a_group(job.plain()?.stdin_file(input)),
-            None => job.expression()?,
+    Conversation::begin(job, input)?.answer(timeout, max, is_over)
+}
+
+/// A program that was asked a question, and whose answer is waited for later. It is ended if nobody does.
+pub(crate) struct Conversation {
+    program: String,
+    running: Option<Running>,
+    out: File,
+    err: File,
+}
+
+impl Conversation {
+    pub(crate) fn begin(job: &Job, input: Option<&[u8]>) -> Result<Conversation, NoAnswer> {
+        let program = job.argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
+        let failed = |cause: std::io::Error| unread(&program, &cause);
+        let (out, err) = (tempfile::tempfile().map_err(failed)?, tempfile::tempfile().map_err(failed)?);
+        let copy = |file: &File| file.try_clone().map_err(failed);
+        let input = input
+            .map(|input| -> std::io::Result<File> {
+                let mut file = tempfile::tempfile()?;
+                file.write_all(input)?;
+                file.rewind()?;
+                Ok(file)
+            })
+            .transpose()
+            .map_err(failed)?;
+        let handle = job.begin(|| {
+            let expression = match input {
+                Some(input) => job.in_a_group(job.plain()?.stdin_file(input)),
+                None => job.expression()?,
+            };
+            let expression = expression.stdout_file(copy(&out)?).stderr_file(copy(&err)?);
+            expression.start().map_err(|cause| NoAnswer::NotStarted(job.not_started(&cause)))
+        })?;
+        let group = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
+        Ok(Conversation { program, running: Some(Running { handle, group }), out, err })
+    }
+
+    /// Waits for the answer, for at most `timeout` from now.
+    pub(crate) fn answer(
+        mut self,
+        timeout: Duration,
+        max: u64,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Captured, NoAnswer> {
+        let program = self.program.clone();
+        let failed = |cause: std::io::Error| unread(&program, &cause);
+        let length = |file: &File| file.metadata().map_or(0, |about| about.len());
+        let Some(running) = self.running.take() else { return Err(Error::bug("an answer was taken twice").into()) };
+        let ended = running.wait(Some(timeout), || match signals::received() {
+            Some(signal) => Some(Why::Signal(signal)),
+            None if length(&self.out) > max => Some(Why::TooLong),
+            None if is_over() => Some(Why::Over),
+            None => None,
+        })?;
+        let status = match ended {
+            Ended::TimedOut(others) => {
+                let error =
+                    Error::failed(format!("`{program}` did not answer within {}", super::duration::show(timeout)));
+                let error = if others.is_empty() { error } else { error.cause(still_running(&others)) };
+                return Err(NoAnswer::TimedOut(error));
+            }
+            Ended::Stopped(Why::Signal(signal)) => {
+                let error = Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal)));
+                return Err(NoAnswer::Interrupted(error));
+            }
+            Ended::Stopped(Why::Over) => return Err(Error::failed(format!("`{program}` was ended")).into()),
+            Ended::Stopped(Why::TooLong) => None,
+            Ended::Exited(status) => Some(status),
         };
-        let expression = expression.stdout_file(copy(&out)?).stderr_file(copy(&err)?);
-        expression.start().map_err(|cause| NoAnswer::NotStarted(job.not_started(&cause)))
-    })?;
-    let group = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
-    let length = |file: &File| file.metadata().map_or(0, |about| about.len());
-    let ended = Running { handle, group }.wait(Some(timeout), || match signals::received() {
-        Some(signal) => Some(Why::Signal(signal)),
-        None if length(&out) > max => Some(Why::TooLong),
-        None if is_over() => Some(Why::Over),
-        None => None,
-    })?;
-    let status = match ended {
-        Ended::TimedOut(others) => {
-            let error = Error::failed(format!("`{program}` did not answer within {}", super::duration::show(timeout)));
-            let error = if others.is_empty() { error } else { error.cause(still_running(&others)) };
-            return Err(NoAnswer::TimedOut(error));
+        let read = |file: &mut File, max: u64| -> std::io::Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            file.rewind()?;
+            file.take(max).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let whole = status.is_some() && length(&self.out) <= max;
+        let stdout = read(&mut self.out, max).map_err(failed)?;
+        let stderr = read(&mut self.err, 64 << 10).map_err(failed)?;
+        Ok(Captured { succeeded: status.is_none_or(|status| status.success()), stdout, stderr, whole })
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        // One that has exited by itself only has to be reaped.
+        if let Some(running) = self.running.take().filter(|running| !matches!(running.handle.try_wait(), Ok(Some(_)))) {
+            running.end();
         }
-        Ended::Stopped(Why::Signal(signal)) => {
-            let error = Error::new(Category::Signal(signal), format!("interrupted by {}", signals::name(signal)));
-            return Err(NoAnswer::Interrupted(error));
-        }
-        Ended::Stopped(Why::Over) => return Err(Error::failed(format!("`{program}` was ended")).into()),
-        Ended::Stopped(Why::TooLong) => None,
-        Ended::Exited(status) => Some(status),
-    };
-    let read = |file: &mut File, max: u64| -> std::io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        file.rewind()?;
-        file.take(max).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let whole = status.is_some() && length(&out) <= max;
-    let (stdout, stderr) = (read(&mut out, max).map_err(failed)?, read(&mut err, 64 << 10).map_err(failed)?);
-    Ok(Captured { succeeded: status.is_none_or(|status| status.success()), stdout, stderr, whole })
+    }
+}
+
+fn unread(program: &str, cause: &std::io::Error) -> NoAnswer {
+    let error = Error::failed(format!("cannot read the output of `{program}`")).cause(cause);
+    match cause.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => NoAnswer::DiskFull(error),
+        _ => NoAnswer::Other(error),
+    }
 }
 
 impl Running {
@@ -381,6 +421,18 @@ pub(super) mod tests {
         let ended = running.wait(None, || Some("stop")).unwrap();
         assert!(matches!(ended, Ended::Stopped("stop")));
         assert!(!lives(group));
+    }
+
+    #[test]
+    fn an_answer_can_wait_and_a_question_that_is_dropped_is_ended() {
+        let asked = Conversation::begin(&shell("cat; sleep 0.05; echo b"), Some(b"a")).unwrap();
+        let other = Conversation::begin(&shell("sleep 1000 & sleep 1000"), None).unwrap();
+        let group = other.running.as_ref().unwrap().group.unwrap();
+        let answer = asked.answer(Duration::from_secs(20), 1_000, &|| false).unwrap();
+        assert_eq!((answer.stdout.as_slice(), answer.succeeded), (&b"ab\n"[..], true));
+        assert!(lives(group));
+        drop(other);
+        assert!(!lives(group), "a process of the group is still alive");
     }
 
     #[test]

@@ -7,11 +7,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use super::budget::{Budget, WaitsFor};
+use super::delivery_settings::KnownSettings;
 use super::hermetic::{self, Purpose};
 use super::parse::is_object_id;
 use super::remote::KnownRemotes;
 use super::{Failure, FailureKind, Result, patience, pipes};
-use crate::base::process::{self, Captured, Job};
+use crate::base::process::{Captured, Conversation, Job};
 use crate::error::Error;
 
 /// How long a question about the local repository may take. No network is involved.
@@ -64,6 +65,8 @@ pub(crate) struct Git {
     is_over: Rc<dyn Fn() -> bool>,
     /// What [`Git::local_remotes`] answered, for this `Git` and its clones.
     pub(super) known_remotes: KnownRemotes,
+    /// The settings that a delivery needs, for this `Git` and its clones.
+    pub(super) settings: KnownSettings,
 }
 
 impl Git {
@@ -81,6 +84,7 @@ impl Git {
             bare: None,
             is_over: Rc::new(|| false),
             known_remotes: Rc::default(),
+            settings: Rc::default(),
         }
     }
 
@@ -189,6 +193,17 @@ impl Git {
         input: Option<&[u8]>,
         max: u64,
     ) -> Result<Captured> {
+        let (start, asked) = (Instant::now(), self.begin(arguments, input)?);
+        let verb = asked.verb.clone();
+        let answer = asked.answer(max);
+        if let Some(budget) = &self.budget {
+            budget.charge(self.waits_for, &verb, start.elapsed());
+        }
+        answer
+    }
+
+    /// Asks git, and does not wait for the answer.
+    pub(super) fn begin<A: AsRef<OsStr>>(&self, arguments: &[A], input: Option<&[u8]>) -> Result<Asked> {
         let mut argv: Vec<OsString> = vec!["git".into()];
         for value in &self.config {
             argv.extend(["-c".into(), value.into()]);
@@ -219,32 +234,17 @@ impl Git {
             env_remove: REPOSITORY_VARIABLES.iter().filter(is_unset).map(|name| (*name).to_owned()).collect(),
             env: set,
         };
-        let verb = verb_of(arguments);
-        self.converse(&job, &verb, shield.top.as_deref(), max, input)
-    }
-
-    /// Waits for the answer, but not for a git that waits for a pipe.
-    fn converse(&self, job: &Job, verb: &str, top: Option<&Path>, max: u64, input: Option<&[u8]>) -> Result<Captured> {
-        let is_question = self.purpose == Purpose::Asking;
-        let timeout = self.limit()?;
-        let (start, pipe) = (Instant::now(), OnceCell::new());
-        let has_pipe = || {
-            start.elapsed() >= SUSPICIOUS && pipe.get_or_init(|| top.and_then(|top| pipes::search(top).err())).is_some()
-        };
-        let answer = process::converse(job, timeout, max, input, &|| (self.is_over)() || has_pipe());
-        if answer.is_err()
-            && let Some(Some(failure)) = pipe.into_inner()
-        {
-            return Err(failure);
-        }
-        if let Some(budget) = &self.budget {
-            budget.charge(self.waits_for, verb, start.elapsed());
-        }
-        let answer = answer.map_err(|none| Failure::from(none).of_verb(verb, timeout));
-        if is_question && answer.as_ref().is_err_and(|failure| failure.kind == FailureKind::TimedOut) {
-            patience::spend(timeout);
-        }
-        answer
+        let (verb, timeout) = (verb_of(arguments), self.limit()?);
+        let begun = Conversation::begin(&job, input);
+        Ok(Asked {
+            conversation: begun.map_err(|none| Failure::from(none).of_verb(&verb, timeout))?,
+            start: Instant::now(),
+            timeout,
+            verb,
+            top: shield.top,
+            is_question: self.purpose == Purpose::Asking,
+            is_over: Rc::clone(&self.is_over),
+        })
     }
 
     /// How long git may take.
@@ -298,13 +298,7 @@ impl Git {
 
     /// The whole answer of a git that must succeed, at most `max` bytes long.
     pub(super) fn must<A: AsRef<OsStr>>(&self, arguments: &[A], input: Option<&[u8]>, max: u64) -> Result<Vec<u8>> {
-        let answer = self.must_or_be_cut(arguments, input, max)?;
-        if !answer.whole {
-            let error = Error::failed("git printed more than this program reads")
-                .hint("the branch holds a file of a gigabyte or more, or very many: remove what does not belong there");
-            return Err(Failure::of_answer(error));
-        }
-        Ok(answer.stdout)
+        whole(self.must_or_be_cut(arguments, input, max)?)
     }
 
     /// Like `must`, but an answer that is too long is cut.
@@ -314,14 +308,7 @@ impl Git {
         input: Option<&[u8]>,
         max: u64,
     ) -> Result<Captured> {
-        let answer = self.ask_with_input(arguments, input, max)?;
-        if answer.succeeded {
-            return Ok(answer);
-        }
-        let verb = verb_of(arguments);
-        let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
-        let said = if said.is_empty() { "it printed nothing; it may have been killed".to_owned() } else { said };
-        Err(Failure::of_git(format!("`git {verb}` failed"), &said))
+        succeeded(self.ask_with_input(arguments, input, max)?, &verb_of(arguments))
     }
 
     /// The object id that a git that must succeed answers with.
@@ -331,6 +318,64 @@ impl Git {
         if is_object_id(&id) { Ok(id) } else { Err(Failure::of_answer(Error::failed("git gave no object id"))) }
     }
 }
+
+/// A git that was asked something, and whose answer is waited for later. It is ended if nobody does.
+pub(crate) struct Asked {
+    conversation: Conversation,
+    start: Instant,
+    timeout: Duration,
+    verb: String,
+    /// The top of the work tree that it looks at.
+    top: Option<PathBuf>,
+    is_question: bool,
+    is_over: Rc<dyn Fn() -> bool>,
+}
+
+impl Asked {
+    /// Waits for the answer, but not for a git that waits for a pipe.
+    pub(super) fn answer(self, max: u64) -> Result<Captured> {
+        let Asked { conversation, start, timeout, verb, top, is_question, is_over } = self;
+        let pipe = OnceCell::new();
+        let find_pipe = || top.as_deref().and_then(|top| pipes::search(top).err());
+        let has_pipe = || start.elapsed() >= SUSPICIOUS && pipe.get_or_init(find_pipe).is_some();
+        let answer = conversation.answer(timeout, max, &|| is_over() || has_pipe());
+        if answer.is_err()
+            && let Some(Some(failure)) = pipe.into_inner()
+        {
+            return Err(failure);
+        }
+        let answer = answer.map_err(|none| Failure::from(none).of_verb(&verb, timeout));
+        if is_question && answer.as_ref().is_err_and(|failure| failure.kind == FailureKind::TimedOut) {
+            patience::spend(timeout);
+        }
+        answer
+    }
+
+    /// The whole answer of a git that must succeed, at most `max` bytes long.
+    pub(super) fn must(self, max: u64) -> Result<Vec<u8>> {
+        let verb = self.verb.clone();
+        whole(succeeded(self.answer(max)?, &verb)?)
+    }
+}
+
+fn whole(answer: Captured) -> Result<Vec<u8>> {
+    if !answer.whole {
+        let error = Error::failed("git printed more than this program reads")
+            .hint("the branch holds a file of a gigabyte or more, or very many: remove what does not belong there");
+        return Err(Failure::of_answer(error));
+    }
+    Ok(answer.stdout)
+}
+
+fn succeeded(answer: Captured, verb: &str) -> Result<Captured> {
+    if answer.succeeded {
+        return Ok(answer);
+    }
+    let said = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+    let said = if said.is_empty() { "it printed nothing; it may have been killed".to_owned() } else { said };
+    Err(Failure::of_git(format!("`git {verb}` failed"), &said))
+}
+
 /// What git is asked to do; options of git itself come before it.
 fn verb_of<A: AsRef<OsStr>>(arguments: &[A]) -> String {
     let mut words = arguments.iter().map(|argument| argument.as_ref().to_string_lossy());

@@ -12,6 +12,7 @@
 //! | `remote` | the verbs that reach another repository: ask, fetch, push |
 //! | `repository` | where a repository is, and whether it belongs to the directory, found without starting git |
 //! | `worktree` | the main work tree of a linked one, and what is checked out, found without starting git |
+//! | `delivery_settings` | the settings that a delivery needs, asked for in one question |
 //! | `settings` | the settings that say where a work tree is, read without starting git |
 //! | `exclude` | our lines in `info/exclude` |
 //! | `pipes` | named pipes that git would wait for |
@@ -23,6 +24,7 @@
 mod budget;
 mod command;
 mod damage;
+mod delivery_settings;
 mod exclude;
 mod failure;
 mod foreign;
@@ -40,7 +42,7 @@ mod since;
 mod worktree;
 
 pub(crate) use budget::Budget;
-pub(crate) use command::Git;
+pub(crate) use command::{Asked, Git};
 pub(crate) use damage::ids_in;
 pub(crate) use exclude::keep_out;
 pub(crate) use failure::{Failure, FailureKind, Result};
@@ -48,7 +50,7 @@ pub(crate) use foreign::read_as_everything;
 pub(crate) use objects::{CommitBetween, Tip};
 pub(crate) use parse::{Change, Commit, Difference, is_object_id, is_part_of_id};
 pub(crate) use question::{Head, may_track};
-pub(crate) use remote::{Other, local_path};
+pub(crate) use remote::{Other, PushedTo, local_path};
 pub(crate) use repository::{GitDirectories, boundary, broken_at, directories, top_level};
 pub(crate) use since::Relation;
 pub(crate) use worktree::{MainTree, checked_out_branch, linked_worktrees, shared_tree};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::budget::WaitsFor;
+use super::command::Asked;
 use super::failure::{Failure, is_ref_race};
 use super::parse::{self, Difference};
 use super::{FailureKind, Git, Result};
@@ -176,6 +177,17 @@ impl Git {
             }
             None => Ok(parse::tree(&self.must(&["ls-tree", "-r", "-z", "--full-tree", new], None, MAX_BLOBS)?)),
         }
+    }
+
+    /// Begins to ask which files differ between a tree and the index.
+    pub(crate) fn begin_differences_of_index(&self, tree: &str) -> Result<Asked> {
+        let arguments = ["diff-index", "--cached", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff"];
+        self.begin(&[&arguments[..], &[tree, "--"]].concat(), None)
+    }
+
+    /// The files that differ between a tree and the index.
+    pub(crate) fn differences_of_index(asked: Asked) -> Result<Vec<Difference>> {
+        Ok(parse::raw_differences(&asked.must(MAX_BLOBS)?))
     }
 
     /// The contents of these objects, in their order. `None` for an object that is not a file.

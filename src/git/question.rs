@@ -165,6 +165,9 @@ impl Git {
 
     /// Whether the user's config asks for signed commits.
     pub(crate) fn signs(&self) -> Result<bool> {
+        if let Some(signs) = self.known_to_sign() {
+            return Ok(signs);
+        }
         let answer = self.ask(&["config", "--type=bool", "--get", "commit.gpgsign"])?;
         Ok(answer.succeeded && answer.stdout.starts_with(b"true"))
     }

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::budget::WaitsFor;
+use super::command::Asked;
 use super::failure::{Failure, is_missing_branch, names_damage};
 use super::{Git, Result, is_object_id};
+use crate::base::process::Captured;
 
 /// The git that receives a push in a repository on this machine. It reads the settings of that repository, not ours, and
 /// by default it does not sync the objects that it writes.
@@ -21,6 +23,14 @@ pub(crate) struct Other {
     /// Its name, below the directory that was asked for.
     pub name: String,
     pub commit: String,
+}
+
+/// What a push reported.
+pub(crate) struct PushedTo {
+    /// The start of the id that the branch had before; `None` if the branch is new.
+    pub before: Option<String>,
+    /// The repository that was pushed to said that the branch has the commit.
+    pub is_confirmed: bool,
 }
 
 /// Remotes with the repositories on this machine that are behind them.
@@ -43,11 +53,24 @@ impl Git {
         let (name, below) = (format!("refs/heads/{branch}"), format!("refs/heads/{directory}"));
         let refs = self.remote_refs(remote, &[&name, &format!("{below}*")])?;
         let tip = refs.iter().find(|(found, _)| *found == name).map(|(_, id)| id.clone());
-        let other = |(found, commit): (String, String)| {
-            let name = found.strip_prefix(&below)?.to_owned();
-            Some(Other { name, commit })
-        };
-        Ok((tip, refs.into_iter().filter_map(other).collect()))
+        Ok((tip, others(refs, &below)))
+    }
+
+    /// Begins to ask for the branches of the remote below `directory`.
+    pub(crate) fn begin_listing(&self, remote: &str, directory: &str) -> Result<Asked> {
+        let pattern = format!("refs/heads/{directory}*");
+        self.waiting_for(WaitsFor::Remote).begin(&["ls-remote", "--refs", "--", remote, &pattern], None)
+    }
+
+    /// The branches below `directory`, as the remote lists them. Of very many, some are left out.
+    pub(crate) fn listed(asked: Asked, directory: &str) -> Result<Vec<Other>> {
+        let answer = asked.answer(MAX_REFS).map_err(Failure::at_remote)?;
+        if !answer.succeeded {
+            let said = String::from_utf8_lossy(&answer.stderr);
+            return Err(Failure::of_git("`git ls-remote` failed", said.trim()).at_remote());
+        }
+        let below = format!("refs/heads/{directory}");
+        Ok(others(refs_in(&answer, &[&format!("{below}*")]), &below))
     }
 
     /// The refs of the remote that are named or, where a pattern ends in `*`, begin like this, with their objects.
@@ -55,18 +78,7 @@ impl Git {
         let git = self.waiting_for(WaitsFor::Remote);
         let arguments = [&["ls-remote", "--refs", "--", remote], patterns].concat();
         let answer = git.must_or_be_cut(&arguments, None, MAX_REFS).map_err(Failure::at_remote)?;
-        // git also lists names that end like a pattern.
-        let fits = |name: &str| {
-            patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
-                Some(start) => name.starts_with(start),
-                None => name == *pattern,
-            })
-        };
-        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
-        let whole = if answer.whole { &text } else { text.rsplit_once('\n').map_or("", |(whole, _)| whole) };
-        let refs = whole.lines().filter_map(|line| line.split_once('\t'));
-        let fitting = refs.filter(|(id, name)| is_object_id(id) && fits(name));
-        Ok(fitting.map(|(id, name)| (name.to_owned(), id.to_owned())).collect())
+        Ok(refs_in(&answer, patterns))
     }
 
     /// Fetches a branch into a ref of ours and returns its commit. `None` if the remote has no such branch.
@@ -129,9 +141,8 @@ impl Git {
         Err(Failure::of_git("`git push` failed", String::from_utf8_lossy(&answer.stderr).trim()).at_remote())
     }
 
-    /// Pushes a commit to a branch, forward only. Returns the start of the id that the branch had before, or `None` if the
-    /// branch is new.
-    pub(crate) fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<Option<String>> {
+    /// Pushes a commit to a branch, forward only.
+    pub(crate) fn push(&self, remote: &str, commit: &str, branch: &str) -> Result<PushedTo> {
         let refspec = format!("{commit}:refs/heads/{branch}");
         let mut arguments = vec!["push", "--porcelain", "--no-verify"];
         if !self.local_remotes(remote)?.is_empty() && !self.has_own_receiver(remote)? {
@@ -150,7 +161,11 @@ impl Git {
         }
         let line = text.lines().find(|line| line.contains(&refspec)).unwrap_or_default();
         let was = line.rsplit('\t').next().and_then(|range| range.split("..").next()).unwrap_or_default();
-        Ok((!line.starts_with('*')).then(|| was.to_owned()))
+        Ok(PushedTo {
+            before: (!line.starts_with('*')).then(|| was.to_owned()),
+            // The repository that was pushed to has reported the ref: new, moved forward, or there already.
+            is_confirmed: line.starts_with(['*', ' ', '=']),
+        })
     }
 
     /// The repositories on this machine that a push to this remote goes to. Empty if the remote is somewhere else.
@@ -158,21 +173,56 @@ impl Git {
         if let Some((_, known)) = self.known_remotes.borrow().iter().find(|(name, _)| name == remote) {
             return Ok(known.clone());
         }
+        let addresses = match self.known_push_addresses(remote) {
+            Some(addresses) => addresses,
+            None => self.push_addresses(remote)?,
+        };
+        let found: Vec<PathBuf> = addresses.iter().filter_map(|address| local_path(&self.directory, address)).collect();
+        self.known_remotes.borrow_mut().push((remote.to_owned(), found.clone()));
+        Ok(found)
+    }
+
+    fn push_addresses(&self, remote: &str) -> Result<Vec<String>> {
         let mut answer = self.ask(&["remote", "get-url", "--push", "--all", "--", remote])?;
         if !answer.succeeded {
             // Not a name that git knows, so an address.
             answer = self.ask(&["ls-remote", "--get-url", "--", remote])?;
         }
-        let text = String::from_utf8_lossy(&answer.stdout).into_owned();
-        let found: Vec<PathBuf> = text.lines().filter_map(|address| local_path(&self.directory, address)).collect();
-        self.known_remotes.borrow_mut().push((remote.to_owned(), found.clone()));
-        Ok(found)
+        Ok(String::from_utf8_lossy(&answer.stdout).lines().map(str::to_owned).collect())
     }
 
     /// Whether the user's configuration names the program that receives a push to this remote.
     fn has_own_receiver(&self, remote: &str) -> Result<bool> {
+        if let Some(names) = self.is_known_to_name_receiver(remote) {
+            return Ok(names);
+        }
         Ok(self.ask(&["config", "--get", &format!("remote.{remote}.receivepack")])?.succeeded)
     }
+}
+
+/// The refs in an answer of `git ls-remote` that fit one of these patterns, with their objects.
+fn refs_in(answer: &Captured, patterns: &[&str]) -> Vec<(String, String)> {
+    // git also lists names that end like a pattern.
+    let fits = |name: &str| {
+        patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == *pattern,
+        })
+    };
+    let text = String::from_utf8_lossy(&answer.stdout).into_owned();
+    let whole = if answer.whole { &text } else { text.rsplit_once('\n').map_or("", |(whole, _)| whole) };
+    let refs = whole.lines().filter_map(|line| line.split_once('\t'));
+    let fitting = refs.filter(|(id, name)| is_object_id(id) && fits(name));
+    fitting.map(|(id, name)| (name.to_owned(), id.to_owned())).collect()
+}
+
+/// The refs below a directory, without it.
+fn others(refs: Vec<(String, String)>, below: &str) -> Vec<Other> {
+    let other = |(found, commit): (String, String)| {
+        let name = found.strip_prefix(below)?.to_owned();
+        Some(Other { name, commit })
+    };
+    refs.into_iter().filter_map(other).collect()
 }
 
 /// The path of an address on this machine, for a git that runs in `directory`.

@@ -32,6 +32,9 @@ const MOST_FILES: usize = 10_000;
 /// The file for keys without a month.
 const UNDATED: &str = "undated";
 
+/// How many bytes of a digest a key has.
+const KEY_BYTES: usize = 16;
+
 /// What identifies a piece of memory or history in the record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct OwnKey {
@@ -71,12 +74,18 @@ impl OwnKey {
 
     /// The key of a text. `sort` names what the text is, `when` begins with its date if it has one.
     pub(crate) fn of_text(sort: &'static str, when: &str, content: &[u8]) -> OwnKey {
+        OwnKey::of_digest(sort, when, &text::digest(content, KEY_BYTES))
+    }
+
+    /// Like [`OwnKey::of_text`], for a text whose digest is known already, in hexadecimal digits.
+    pub(crate) fn of_digest(sort: &'static str, when: &str, digest: &str) -> OwnKey {
         let is_month = |text: &&str| {
             let digit = |(at, byte): (usize, u8)| if at == 4 { byte == b'-' } else { byte.is_ascii_digit() };
             text.bytes().enumerate().all(digit)
         };
         let month = when.get(..7).filter(is_month).unwrap_or(UNDATED).to_owned();
-        OwnKey { month, line: format!("{sort} {}", text::digest(content, 16)), file: None }
+        let digest = digest.get(..2 * KEY_BYTES).unwrap_or(digest);
+        OwnKey { month, line: [sort, " ", digest].concat(), file: None }
     }
 
     /// The key of a text that was read from this file.
@@ -97,6 +106,8 @@ pub(crate) struct OwnDirectory {
     is_shared: OnceCell<bool>,
     /// The same for single files and directories in it.
     shared_paths: RefCell<HashMap<PathBuf, bool>>,
+    /// Its path without links, once somebody asked for it.
+    real: OnceCell<PathBuf>,
 }
 
 impl OwnDirectory {
@@ -108,11 +119,17 @@ impl OwnDirectory {
             is_tracked: OnceCell::new(),
             is_shared: OnceCell::new(),
             shared_paths: RefCell::default(),
+            real: OnceCell::new(),
         }
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Its path without links, as it was when this was first asked.
+    pub(super) fn real_path(&self) -> &Path {
+        self.real.get_or_init(|| fs::resolve(&self.path).unwrap_or_else(|_| self.path.clone()))
     }
 
     /// Whether all text in it is ours unless it says otherwise: a run of ours made it, and nobody else writes into it.
@@ -405,6 +422,7 @@ mod tests {
             is_tracked: OnceCell::new(),
             is_shared: OnceCell::new(),
             shared_paths: RefCell::default(),
+            real: OnceCell::new(),
         };
         assert!(record.owns(&place(true), &reworded, RUN) && record.owns(&place(true), &reworded, ""));
         assert!(!record.owns(&place(true), &reworded, "01KJ0000000000000000000001"));

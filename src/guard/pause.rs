@@ -67,7 +67,8 @@ impl Brake {
     #[must_use]
     pub fn and(&self, other: Brake) -> Brake {
         let mut files = self.files.clone();
-        files.extend(other.files);
+        // Most sessions run in the directory of the project, and its files need not be looked for twice.
+        files.extend(other.files.into_iter().filter(|file| self.files.iter().all(|known| known.path != file.path)));
         Brake { files }
     }
 

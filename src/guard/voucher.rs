@@ -31,8 +31,9 @@ impl Voucher {
         }
     }
 
-    pub(crate) fn directory(&self) -> &Path {
-        self.directory.path()
+    /// The directory, without links.
+    pub(crate) fn real_directory(&self) -> &Path {
+        self.directory.real_path()
     }
 
     /// Whether the text with this key is ours. `run` is the run that it names, if any.

@@ -71,7 +71,7 @@ pub(crate) fn check(handoff: &Handoff) -> Vec<HandoffProblem> {
     if let Some(matched) = first.and_then(first_action::resume_mechanic) {
         problems.add("next_todo_items", Kind::ResumeMechanic { matched });
     }
-    let missing: Vec<&str> = SECTIONS.into_iter().filter(|section| !has_line(&handoff.body, section)).collect();
+    let missing = missing_sections(&handoff.body);
     if !missing.is_empty() {
         problems.found.push(HandoffProblem { kind: Kind::MissingSections(missing), line: 1 });
     }
@@ -134,9 +134,16 @@ fn items<'a>(handoff: &'a Handoff, field: &str) -> &'a [Value] {
     handoff.get(field).and_then(Value::list).unwrap_or_default()
 }
 
-/// Whether a line of the body equals this one, but for white space at its end.
-fn has_line(body: &str, line: &str) -> bool {
-    body.lines().any(|found| found.trim_end() == line)
+/// The required headings that no line of the body is. White space at the end of a line does not count.
+fn missing_sections(body: &str) -> Vec<&'static str> {
+    let mut missing = SECTIONS.to_vec();
+    // Every heading begins with it, and few lines do.
+    let starts = memchr::memchr_iter(b'#', body.as_bytes());
+    for start in starts.filter(|at| *at == 0 || body.as_bytes()[at - 1] == b'\n') {
+        let line = body[start..].lines().next().unwrap_or_default().trim_end();
+        missing.retain(|section| *section != line);
+    }
+    missing
 }
 
 #[cfg(test)]

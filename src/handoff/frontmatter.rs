@@ -12,6 +12,9 @@ use super::{subset, yaml};
 
 /// Reads the fields of a handoff.
 pub(super) fn read_fields(text: &str) -> Result<Vec<Field>, SyntaxError> {
+    if let Some(fields) = subset::read_as_we_write(text) {
+        return Ok(fields);
+    }
     if subset::is_as_we_write(text) {
         return subset::read(text);
     }

@@ -1,6 +1,8 @@
 //! The YAML subset of Session Glue: reads it exactly as Session Glue does, and writes it so that every YAML library reads
 //! the same values.
 
+use std::borrow::Cow;
+
 use super::value::{Field, SyntaxError, Value, repr};
 
 const MULTI_LINE: &str = "multi-line YAML values are not supported — keep each value on one line";
@@ -167,18 +169,72 @@ pub(super) fn is_as_we_write(text: &str) -> bool {
             return line.starts_with("  - ");
         }
         let Some((key, value)) = rest.split_once(':') else { return false };
-        let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic())
-            && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         let value = value.strip_prefix(' ').unwrap_or(value);
-        let is_number = key == "schema_version" && !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-        is_key && (is_quoted(value) || value == "[]" || is_number || value.is_empty() && !is_item)
+        let is_value = is_quoted(value) || value == "[]" || is_our_number(key, value) || value.is_empty() && !is_item;
+        is_our_key(key) && is_value
     })
 }
 
+/// Reads a text of which `write` could have written every line, in one pass. `None` for any other text, and for one that
+/// [`read`] refuses.
+pub(super) fn read_as_we_write(text: &str) -> Option<Vec<Field>> {
+    let mut fields: Vec<Field> = Vec::with_capacity(32);
+    // The last field is a list that may get items.
+    let mut is_open = false;
+    let lines = text.strip_suffix('\n')?.split('\n');
+    for (number, line) in lines.enumerate() {
+        if !line.starts_with(' ') {
+            let (key, value) = line.split_once(':')?;
+            if !is_our_key(key) || fields.iter().any(|field| field.key == key) {
+                return None;
+            }
+            is_open = value.is_empty();
+            let value = if is_open { Value::List(Vec::new()) } else { scalar_of_ours(key, value.strip_prefix(' ')?)? };
+            fields.push(Field { key: key.to_owned(), value, line: number + 1 });
+            continue;
+        }
+        let Some(Field { value: Value::List(items), .. }) = fields.last_mut().filter(|_| is_open) else { return None };
+        if let Some(pair) = line.strip_prefix("    ") {
+            let Some(Value::Map(pairs)) = items.last_mut() else { return None };
+            pairs.push(pair_of_ours(pair)?);
+            continue;
+        }
+        let item = line.strip_prefix("  - ")?;
+        items.push(match unquote_ours(item) {
+            Some(text) => Value::Text(text.into_owned()),
+            None => Value::Map(vec![pair_of_ours(item)?]),
+        });
+    }
+    Some(fields)
+}
+
+fn pair_of_ours(text: &str) -> Option<(String, Value)> {
+    let (key, value) = text.split_once(": ").filter(|(key, _)| is_our_key(key))?;
+    Some((key.to_owned(), scalar_of_ours(key, value)?))
+}
+
+fn scalar_of_ours(key: &str, value: &str) -> Option<Value> {
+    match value {
+        "[]" => Some(Value::List(Vec::new())),
+        number if is_our_number(key, number) => Some(Value::from(number)),
+        text => Some(Value::Text(unquote_ours(text)?.into_owned())),
+    }
+}
+
+/// Whether `write` could have written this key: a letter, then letters, digits and `_`.
+fn is_our_key(key: &str) -> bool {
+    key.starts_with(|c: char| c.is_ascii_alphabetic()) && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// Whether this is the number that `write` writes without quotes.
+fn is_our_number(key: &str, value: &str) -> bool {
+    key == "schema_version" && !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit())
+}
+
 /// The content of a text in double quotes that `write` could have written; `None` for any other text.
-pub(crate) fn unquote_ours(text: &str) -> Option<String> {
+pub(crate) fn unquote_ours(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.get(1..text.len().checked_sub(1)?).filter(|_| is_quoted(text))?;
-    Some(if inner.contains('\\') { unquote(text) } else { inner.to_owned() })
+    Some(if inner.contains('\\') { Cow::Owned(unquote(text)) } else { Cow::Borrowed(inner) })
 }
 
 /// Whether a text is in double quotes, with only the escapes `\\` and `\"` and no control characters.
@@ -331,6 +387,7 @@ mod tests {
         for text in ["a: \"x\"\nb: []\nc:\n  - \"y\"\n  - path: \"z\"\n    reason: \"w\\\"\"\nschema_version: 1\n", ""]
         {
             assert!(is_as_we_write(text), "{text}");
+            assert_eq!(read_as_we_write(text).map(Ok), (!text.is_empty()).then(|| read(text)), "{text}");
         }
         for text in [
             "a: x\n",
@@ -345,6 +402,21 @@ mod tests {
             "    k:\n",
         ] {
             assert!(!is_as_we_write(text), "{text:?}");
+            assert_eq!(read_as_we_write(text), None, "{text:?}");
+        }
+        // The subset refuses these, or reads them as something else than their lines look like.
+        for text in [
+            "a: \"x\"\na: \"y\"\n",
+            "a: \"x\"\n  - \"y\"\n",
+            "a: []\n  - \"y\"\n",
+            "  - \"y\"\n",
+            "a:\n    b: \"y\"\n",
+            "a:\n  - \"x\"\n    b: \"y\"\n",
+            "a:\n  - b:\"y\"\n",
+            "a: \"x\"\r\n",
+            "a: \"x\"",
+        ] {
+            assert_eq!(read_as_we_write(text), None, "{text:?}");
         }
     }
 

@@ -74,6 +74,7 @@ proptest! {
         let (theirs, yaml) = (subset::read(&fields).unwrap(), yaml::read(&fields).unwrap());
         prop_assert_eq!(&theirs, &yaml);
         prop_assert!(subset::is_as_we_write(&fields));
+        prop_assert_eq!(subset::read_as_we_write(&fields), Some(theirs));
         let again = Handoff::parse(&text).unwrap();
         prop_assert_eq!(again.text("scalar"), one_line(&texts[0]));
         prop_assert_eq!(again.texts("list"), texts.iter().map(|text| one_line(text)).collect::<Vec<_>>());
@@ -89,6 +90,10 @@ proptest! {
         // Text that looks like our own writing has one reading.
         if subset::is_as_we_write(&yaml) && let (Ok(theirs), Ok(yaml)) = (subset::read(&yaml), yaml::read(&yaml)) {
             prop_assert_eq!(theirs, yaml);
+        }
+        if let Some(fields) = subset::read_as_we_write(&yaml) {
+            prop_assert!(subset::is_as_we_write(&yaml));
+            prop_assert_eq!(subset::read(&yaml), Ok(fields));
         }
         if let Ok(document) = Handoff::parse(&format!("---\n{yaml}\n---\n")) {
             let _ = check(&document);

@@ -147,9 +147,7 @@ impl History {
         self.remember_handoffs(changed.iter().map(|archive| (archive.text.as_str(), &archive.handoff)));
         let is_there = |name: &str| archives.iter().any(|archive| archive.name == name);
         digests.retain(|name| is_there(name) || !accepted.gone.iter().any(|gone| gone == name));
-        for archive in changed {
-            digests.set(&archive.name, archive.text.as_bytes());
-        }
+        digests.set(changed.iter().map(|archive| (archive.name.as_str(), digests::of(archive.text.as_bytes()))));
         if archives.iter().all(|archive| digests.has(&archive.name)) {
             digests.is_whole_again();
         }

@@ -11,24 +11,68 @@ use super::{SessionEntry, own_keys};
 use crate::base::text;
 use crate::guard::Voucher;
 use crate::guard::own_record::OwnKey;
-use crate::handoff::repr;
+use crate::handoff::{Handoff, repr};
 
 /// What an archive says, as far as other files repeat it.
 pub(super) struct ArchiveContent {
-    /// The entry of the archive for an index.
-    pub entry: SessionEntry,
+    pub session_id: String,
     pub key: OwnKey,
+    /// What its entry of the index says otherwise.
+    pub false_entry: Vec<String>,
     /// Whether its digest is not the one that was recorded; `None` if none was.
     pub has_other_digest: Option<bool>,
     /// Its lines of DECISIONS.md.
     pub decisions: Vec<String>,
 }
 
+/// The index, and what its entries have to agree with beside the archives.
+pub(super) struct CheckedEntries<'a> {
+    /// By the names of the files of the archives.
+    by_file: HashMap<&'a str, &'a SessionEntry>,
+    /// The statuses that sessions were closed with.
+    ended: HashMap<&'a str, &'a str>,
+    /// We wrote the index last, or somebody who changed it by hand.
+    is_index_ours: bool,
+}
+
+impl<'a> CheckedEntries<'a> {
+    pub(super) fn of(index: &'a Index, is_index_ours: bool, lifecycle: &'a Lifecycle) -> CheckedEntries<'a> {
+        let by_file = index.sessions.iter().map(|entry| (entry.get("file"), entry)).collect();
+        // Of several, the first one counts.
+        let ended = lifecycle.sessions.iter().rev().map(|(id, status)| (id.as_str(), status.as_str())).collect();
+        CheckedEntries { by_file, ended, is_index_ours }
+    }
+
+    /// Whether the archive in this file has an entry.
+    pub(super) fn has(&self, file: &str) -> bool {
+        self.by_file.contains_key(file)
+    }
+
+    /// What the entry of an archive says otherwise than the archive. An archive without an entry is reported elsewhere.
+    pub(super) fn differences(&self, file: &str, archive: &Handoff) -> Vec<String> {
+        let Some(entry) = self.by_file.get(file) else { return Vec::new() };
+        let id = || repr(entry.get("session_id"));
+        let mut problems = Vec::new();
+        if let Some(key) = entry.differs_from(archive) {
+            problems.push(format!("INDEX.yaml has another {key} for session {} than its archive", id()));
+        }
+        let (stated, archived) = (entry.get("status"), archive.text("status"));
+        let ended = self.ended.get(archive.text("session_id")).copied();
+        // Session Glue closes a session in the index only.
+        let is_closed_elsewhere = !self.is_index_ours && is_closed(stated);
+        if !stated.eq_ignore_ascii_case(ended.unwrap_or(archived)) && !is_closed_elsewhere {
+            let known = match ended {
+                Some(ended) => format!("LIFECYCLE.yaml says {}", repr(ended)),
+                None => format!("it was never closed, and its archive says {}", repr(archived)),
+            };
+            problems.push(format!("INDEX.yaml says that session {} is {}, but {known}", id(), repr(stated)));
+        }
+        problems
+    }
+}
+
 /// The files that repeat what archives say.
 pub(super) struct Copies<'a> {
-    pub index: &'a Index,
-    /// We wrote the index last, or somebody who changed it by hand.
-    pub is_index_ours: bool,
     pub lifecycle: &'a Lifecycle,
     pub log: &'a str,
     pub digests: &'a Digests,
@@ -41,7 +85,7 @@ impl Copies<'_> {
     pub(super) fn differences(&self, archives: &[(&str, ArchiveContent)], voucher: &Voucher) -> Vec<String> {
         let mut problems = self.changed_archives(archives, voucher);
         problems.extend(self.missing_archives(archives));
-        problems.extend(self.false_entries(archives));
+        problems.extend(archives.iter().flat_map(|(_, archive)| archive.false_entry.iter().cloned()));
         problems.extend(self.missing_lines(archives));
         problems.extend(self.forged_lines(archives, voucher));
         problems
@@ -58,33 +102,6 @@ impl Copies<'_> {
         let there: HashSet<&str> = archives.iter().map(|(name, _)| *name).collect();
         let missing = self.digests.names().filter(|name| !there.contains(name));
         missing.map(|name| format!("sessions/{name} is in SHA256SUMS, but cannot be read")).collect()
-    }
-
-    /// Entries of the index that say something else than their archive.
-    fn false_entries(&self, archives: &[(&str, ArchiveContent)]) -> Vec<String> {
-        let entries: HashMap<&str, &SessionEntry> =
-            self.index.sessions.iter().map(|entry| (entry.get("file"), entry)).collect();
-        let mut problems = Vec::new();
-        for (_, archive) in archives {
-            // An archive without an entry is reported elsewhere.
-            let Some(entry) = entries.get(archive.entry.get("file")) else { continue };
-            let id = repr(entry.get("session_id"));
-            if let Some(key) = archive.entry.differs_in(entry) {
-                problems.push(format!("INDEX.yaml has another {key} for session {id} than its archive"));
-            }
-            let (stated, archived) = (entry.get("status"), archive.entry.get("status"));
-            let ended = self.lifecycle.status(archive.entry.get("session_id"));
-            // Session Glue closes a session in the index only.
-            let is_closed_elsewhere = !self.is_index_ours && is_closed(stated);
-            if !stated.eq_ignore_ascii_case(ended.unwrap_or(archived)) && !is_closed_elsewhere {
-                let known = match ended {
-                    Some(ended) => format!("LIFECYCLE.yaml says {}", repr(ended)),
-                    None => format!("it was never closed, and its archive says {}", repr(archived)),
-                };
-                problems.push(format!("INDEX.yaml says that session {id} is {}, but {known}", repr(stated)));
-            }
-        }
-        problems
     }
 
     fn missing_lines(&self, archives: &[(&str, ArchiveContent)]) -> Option<String> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::derived::Order;
 use super::index::{Index, SessionEntry};
-use super::{History, decisions, origin, own_keys, prompt};
+use super::{History, decisions, digests, origin, own_keys, prompt};
 use crate::base::clock;
 use crate::base::fs::Created;
 use crate::error::{Error, Result};
@@ -35,9 +35,9 @@ pub(crate) enum IfTaken {
 impl History {
     /// Archives a handoff that was checked, and brings the derived files up to date.
     pub(crate) fn create(&self, handoff: &Handoff, if_taken: IfTaken) -> Result<Written> {
-        let _lock = self.lock_for_writing()?;
+        let (_lock, before) = self.lock_and_count()?;
         let written = self.archive(handoff, if_taken)?;
-        if written.before || !self.append_to_derived(&written)? {
+        if written.before || !self.append_to_derived(&written, before)? {
             self.bring_up_to_date(Order::OfArrival)?;
         }
         Ok(written)
@@ -114,14 +114,14 @@ impl History {
         Err(Error::bug("no free id was found"))
     }
 
-    /// Adds one new archive to derived files that were complete before, without reading the other archives.
+    /// Adds one new archive to derived files that were complete before, without reading the other archives. `before` is the
+    /// number of the others.
     ///
     /// Returns `false`, and changes nothing, if they were not complete.
-    fn append_to_derived(&self, written: &Written) -> Result<bool> {
+    fn append_to_derived(&self, written: &Written, before: usize) -> Result<bool> {
         let Some(text) = self.read_own(&self.index_path())?.and_then(|bytes| String::from_utf8(bytes).ok()) else {
             return Ok(false);
         };
-        let before = self.anchor.count_names(&self.sessions(), ".md")?.saturating_sub(1);
         let Some(name) = written.archive.file_name().and_then(|name| name.to_str()) else { return Ok(false) };
         let mut digests = self.digests()?;
         if digests.is_cut() || digests.count() < before {
@@ -134,7 +134,7 @@ impl History {
         let is_newest = SessionEntry::of(&latest, "").recency(&now) <= entry.recency(&now);
         let Some(text) = Index::append(&text, before, &entry, is_newest.then_some(&handoff)) else { return Ok(false) };
         let archived = self.anchor.read(&written.archive)?;
-        digests.set(name, &archived);
+        digests.set([(name, digests::of(&archived))]);
         self.write_if_changed(&self.digests_path(), &digests.render())?;
         let log = decisions::append(&self.decisions_log()?, &decisions::lines(&handoff));
         self.write_if_changed(&self.decisions_path(), &log)?;

@@ -7,6 +7,7 @@
 //! The last line is a comment with a digest of the others. If it is missing or wrong, the file was cut or edited, and an
 //! archive without a line may have had one. The next writer then adds only lines of archives that this user wrote.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -21,11 +22,16 @@ pub(super) const FILE: &str = "SHA256SUMS";
 /// The number of hexadecimal digits of a digest.
 const DIGITS: usize = 64;
 
+/// What stands between the digest and the name in a line.
+const BETWEEN: &str = "  sessions/";
+
 /// The digests of the archives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Digests {
-    /// By the file names of the archives.
-    lines: BTreeMap<String, String>,
+    /// The lines of the file without the last one. A history may have very many, so they are not parsed any further.
+    lines: String,
+    /// Where each line begins. The lines are sorted by file name.
+    starts: Vec<usize>,
     /// Lines may be missing, because the file does not end as it was written.
     is_cut: bool,
 }
@@ -39,30 +45,38 @@ impl Digests {
 
     fn parse(bytes: &[u8]) -> Digests {
         let text = String::from_utf8_lossy(bytes);
-        let of_line = |line: &str| {
-            let (digest, name) = line.split_once("  sessions/")?;
-            let is_digest = digest.len() == DIGITS && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-            (is_digest && !name.is_empty()).then(|| (name.to_owned(), digest.to_ascii_lowercase()))
-        };
-        let whole = Digests { lines: text.lines().filter_map(of_line).collect(), is_cut: false };
+        let mut lines: Vec<(&str, &str)> = text.lines().filter_map(read_line).collect();
+        if !lines.is_sorted_by(|one, next| one.0 < next.0) {
+            // Of several lines about one archive, the last one counts.
+            lines = lines.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect();
+        }
+        let whole = Digests::of_lines(lines, false);
         let end = whole.end();
-        let is_cut = !text.lines().any(|line| line == end);
+        let is_cut = text.lines().next_back() != Some(&end) && !text.lines().any(|line| line == end);
         Digests { is_cut, ..whole }
     }
 
-    pub(super) fn render(&self) -> String {
-        let lines = self.render_lines();
-        if self.is_cut { lines } else { format!("{lines}{}\n", self.end()) }
+    /// The digests of these archives, which are sorted by name.
+    fn of_lines<'l>(sorted: impl IntoIterator<Item = (&'l str, &'l str)>, is_cut: bool) -> Digests {
+        let mut digests = Digests { is_cut, ..Digests::default() };
+        for (name, digest) in sorted {
+            let start = digests.lines.len();
+            digests.starts.push(start);
+            digests.lines.push_str(digest);
+            digests.lines[start..].make_ascii_lowercase();
+            digests.lines.extend([BETWEEN, name, "\n"]);
+        }
+        digests
     }
 
-    fn render_lines(&self) -> String {
-        self.lines.iter().map(|(name, digest)| format!("{digest}  sessions/{name}\n")).collect()
+    pub(super) fn render(&self) -> String {
+        if self.is_cut { self.lines.clone() } else { format!("{}{}\n", self.lines, self.end()) }
     }
 
     /// The last line of the file.
     fn end(&self) -> String {
-        let lines = text::count(self.lines.len(), "line");
-        format!("# {lines}, digest {}", text::digest(self.render_lines().as_bytes(), DIGITS / 4))
+        let lines = text::count(self.count(), "line");
+        format!("# {lines}, digest {}", text::digest(self.lines.as_bytes(), DIGITS / 4))
     }
 
     pub(super) fn is_cut(&self) -> bool {
@@ -70,15 +84,40 @@ impl Digests {
     }
 
     pub(super) fn count(&self) -> usize {
-        self.lines.len()
+        self.starts.len()
+    }
+
+    /// The name and the digest in a line.
+    fn line(&self, number: usize) -> (&str, &str) {
+        let end = self.starts.get(number + 1).copied().unwrap_or(self.lines.len());
+        let (digest, name) = self.lines[self.starts[number]..end - 1].split_at(DIGITS);
+        (&name[BETWEEN.len()..], digest)
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&str, &str)> {
+        (0..self.count()).map(|number| self.line(number))
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.lines.keys().map(String::as_str)
+        self.all().map(|(name, _)| name)
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        let (mut from, mut to) = (0, self.count());
+        while from < to {
+            let middle = usize::midpoint(from, to);
+            let (found, digest) = self.line(middle);
+            match found.cmp(name) {
+                Ordering::Less => from = middle + 1,
+                Ordering::Equal => return Some(digest),
+                Ordering::Greater => to = middle,
+            }
+        }
+        None
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.lines.contains_key(name)
+        self.get(name).is_some()
     }
 
     /// Whether the line of an archive may have been lost.
@@ -88,16 +127,34 @@ impl Digests {
 
     /// Whether the archive with this content is not the one whose digest was recorded; `None` if none was.
     pub(super) fn is_changed(&self, name: &str, content: &[u8]) -> Option<bool> {
-        self.lines.get(name).map(|digest| *digest != of(content))
+        self.get(name).map(|digest| *digest != of(content))
     }
 
-    pub(super) fn set(&mut self, name: &str, content: &[u8]) {
-        self.lines.insert(name.to_owned(), of(content));
+    /// Like [`Digests::is_changed`], for an archive whose digest is known already.
+    pub(super) fn is_another(&self, name: &str, digest: &str) -> Option<bool> {
+        self.get(name).map(|recorded| recorded != digest)
+    }
+
+    /// Records the digests of archives.
+    pub(super) fn set<'n>(&mut self, new: impl IntoIterator<Item = (&'n str, String)>) {
+        let new: BTreeMap<&str, String> = new.into_iter().collect();
+        let mut new = new.iter().map(|(name, digest)| (*name, digest.as_str())).peekable();
+        let mut old = self.all().peekable();
+        let merged = std::iter::from_fn(move || match (old.peek(), new.peek()) {
+            (Some((known, _)), Some((name, _))) if known < name => old.next(),
+            (_, Some((name, _))) => {
+                old.next_if(|(known, _)| known == name);
+                new.next()
+            }
+            (_, None) => old.next(),
+        });
+        let merged = Digests::of_lines(merged, self.is_cut);
+        *self = merged;
     }
 
     /// Keeps only the digests of these archives.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&str) -> bool) {
-        self.lines.retain(|name, _| is_kept(name));
+        *self = Digests::of_lines(self.all().filter(|(name, _)| is_kept(name)), self.is_cut);
     }
 
     /// Every archive that has a digest has its line now.
@@ -109,24 +166,31 @@ impl Digests {
     /// its content after the merge, decides. A line that one side lost is not removed by that.
     fn merged(base: &Digests, ours: &Digests, theirs: &Digests, present: impl Fn(&str) -> Option<String>) -> Digests {
         let is_cut = ours.is_cut || theirs.is_cut;
-        let names: BTreeSet<&String> = [base, ours, theirs].into_iter().flat_map(|side| side.lines.keys()).collect();
-        let choose = |name: &String| {
-            let before = base.lines.get(name);
-            let of_side =
-                |side: &'_ Digests| side.lines.get(name).cloned().or_else(|| before.filter(|_| side.is_cut).cloned());
-            let (base, ours, theirs) = (before.cloned(), of_side(ours), of_side(theirs));
-            let chosen = if theirs == base || theirs == ours {
+        let names: BTreeSet<&str> = [base, ours, theirs].into_iter().flat_map(Digests::names).collect();
+        let choose = |name: &&'_ str| {
+            let before = base.get(name);
+            let (ours, theirs) = (
+                ours.get(name).or(before.filter(|_| ours.is_cut)),
+                theirs.get(name).or(before.filter(|_| theirs.is_cut)),
+            );
+            if theirs == before || theirs == ours {
                 ours
-            } else if ours == base {
+            } else if ours == before || ours != present(name).as_deref() {
                 theirs
             } else {
-                let present = present(name);
-                if ours == present { ours } else { theirs }
-            };
-            Some((name.clone(), chosen?))
+                ours
+            }
         };
-        Digests { lines: names.into_iter().filter_map(choose).collect(), is_cut }
+        let chosen = names.iter().filter_map(|name| Some((*name, choose(name)?)));
+        Digests::of_lines(chosen, is_cut)
     }
+}
+
+/// The name and the digest in a line; `None` if it has another form.
+fn read_line(line: &str) -> Option<(&str, &str)> {
+    let (digest, name) = line.split_at_checked(DIGITS)?;
+    let name = name.strip_prefix(BETWEEN).filter(|name| !name.is_empty())?;
+    digest.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some((name, digest))
 }
 
 /// The digest of an archive.
@@ -167,16 +231,17 @@ impl History {
             return Ok(());
         }
         let (held, voucher) = (self.holding_archives(), self.voucher());
-        for name in &names {
+        let mut new: Vec<(&str, String)> = Vec::new();
+        for name in names.iter().filter(|name| !digests.has(name)) {
             // `validate` reports an archive that cannot be read.
-            if !digests.has(name)
-                && let Ok(text) = held.read_archive_text(&self.sessions().join(name))
+            if let Ok(text) = held.read_archive_text(&self.sessions().join(name))
                 && !self.is_changed(name, &text, &digests, &voucher)
                 && (!digests.is_cut || voucher.has(&own_keys::of_text(&text)))
             {
-                digests.set(name, text.as_bytes());
+                new.push((name, of(text.as_bytes())));
             }
         }
+        digests.set(new);
         digests.is_cut &= !names.iter().all(|name| digests.has(name));
         self.write_if_changed(&self.digests_path(), &digests.render())
     }
@@ -200,9 +265,7 @@ mod tests {
 
     fn digests(pairs: &[(&str, &str)]) -> Digests {
         let mut digests = Digests::default();
-        for (name, content) in pairs {
-            digests.set(name, content.as_bytes());
-        }
+        digests.set(pairs.iter().map(|(name, content)| (*name, of(content.as_bytes()))));
         digests
     }
 

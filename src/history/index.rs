@@ -6,7 +6,7 @@ use chrono::{DateTime, FixedOffset};
 
 use super::Origin;
 use super::lifecycle::is_done;
-use crate::base::clock;
+use crate::base::{clock, parallel};
 use crate::handoff::{Handoff, SyntaxError, Value, read_subset_first, unquote_ours, write_fields};
 
 /// The keys of an entry, in Session Glue's order.
@@ -34,46 +34,68 @@ const SKEW: i64 = 10 * 60 * 1000;
 /// The beginning of the first line of an index that we wrote, before the number of sessions.
 const COUNT: &str = "# sessions: ";
 
+/// So many bytes of entries take longer to read than a thread takes to start.
+const WORTH_A_THREAD: usize = 256 << 10;
+
 /// The key that only entries of imported handoffs have.
 const ORIGIN: &str = "origin";
 
 /// The entry of one session. Keys of other tools are kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SessionEntry(Vec<(EntryKey, Value)>);
+///
+/// An index may have very many entries, so the texts of one entry are together in one place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SessionEntry {
+    texts: String,
+    fields: Vec<(EntryKey, EntryValue)>,
+}
+
+/// The value of a field.
+#[derive(Clone, Debug)]
+enum EntryValue {
+    /// Where the text begins and ends in `texts`.
+    Text(usize, usize),
+    /// What only other tools write.
+    Other(Value),
+}
 
 /// The key of an entry; nearly always one of `KEYS`.
 type EntryKey = Cow<'static, str>;
 
+impl PartialEq for SessionEntry {
+    fn eq(&self, other: &SessionEntry) -> bool {
+        self.values().eq(other.values())
+    }
+}
+
+impl Eq for SessionEntry {}
+
 impl SessionEntry {
     /// The entry of a handoff that is archived in this file.
     pub(crate) fn of(handoff: &Handoff, file: &str) -> SessionEntry {
-        let value = |key: &str| match key {
-            "file" => file.to_owned(),
-            "search_tags" => handoff.texts("search_tags").join(", "),
-            "first_next_action" => handoff.texts("next_todo_items").first().copied().unwrap_or_default().to_owned(),
-            key => handoff.text(key).to_owned(),
-        };
-        let mut entry =
-            SessionEntry(KEYS.iter().map(|key| (EntryKey::Borrowed(*key), Value::Text(value(key)))).collect());
+        let value = |key| if key == "file" { Cow::Borrowed(file) } else { stated(handoff, key) };
+        let mut entry = SessionEntry::with_room(0);
+        for key in KEYS {
+            entry.push(EntryKey::Borrowed(key), &value(key));
+        }
         if let Some(origin) = Origin::of(handoff) {
             entry.set(ORIGIN, &origin.stated());
         }
         entry
     }
 
-    /// Whether another entry of the same session says nothing else. The status may change, and other tools leave keys out.
-    pub(super) fn agrees_with(&self, other: &SessionEntry) -> bool {
-        self.differs_in(other).is_none()
+    /// Whether the entry says what the handoff of its session says. The status may change, and other tools leave keys out.
+    pub(super) fn agrees_with(&self, handoff: &Handoff) -> bool {
+        self.differs_from(handoff).is_none()
     }
 
-    /// A key about which another entry of the same session says something else: see [`SessionEntry::agrees_with`].
-    pub(super) fn differs_in(&self, other: &SessionEntry) -> Option<&'static str> {
+    /// A key about which the handoff of its session says something else: see [`SessionEntry::agrees_with`].
+    pub(super) fn differs_from(&self, handoff: &Handoff) -> Option<&'static str> {
         let is_needed = |key: &str| ["session_id", "primary_goal", "first_next_action"].contains(&key);
-        let may_differ = |key: &str| ["file", "status"].contains(&key) || other.get(key).is_empty() && !is_needed(key);
-        if self.origin().is_empty() != other.origin().is_empty() {
+        let may_differ = |key: &str| ["file", "status"].contains(&key) || self.get(key).is_empty() && !is_needed(key);
+        if self.origin().is_empty() != Origin::of(handoff).is_none() {
             return Some(ORIGIN);
         }
-        KEYS.into_iter().find(|key| !may_differ(key) && self.get(key) != other.get(key))
+        KEYS.into_iter().find(|key| self.get(key) != stated(handoff, key) && !may_differ(key))
     }
 
     /// What INDEX.yaml says about who vouches for an imported handoff; empty for one that was written here.
@@ -86,14 +108,41 @@ impl SessionEntry {
     }
 
     pub(crate) fn get(&self, key: &str) -> &str {
-        self.0.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.text()).unwrap_or_default()
+        match self.fields.iter().find(|(name, _)| name == key) {
+            Some((_, EntryValue::Text(start, end))) => &self.texts[*start..*end],
+            _ => "",
+        }
     }
 
     pub(crate) fn set(&mut self, key: &str, value: &str) {
-        match self.0.iter_mut().find(|(name, _)| name == key) {
-            Some((_, old)) => *old = Value::from(value),
-            None => self.0.push((EntryKey::Owned(key.to_owned()), Value::from(value))),
+        let new = self.keep(value);
+        match self.fields.iter_mut().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = new,
+            None => self.fields.push((EntryKey::Owned(key.to_owned()), new)),
         }
+    }
+
+    /// An entry without fields, with room for those that we write and for so many bytes of text.
+    fn with_room(bytes: usize) -> SessionEntry {
+        SessionEntry { texts: String::with_capacity(bytes), fields: Vec::with_capacity(KEYS.len() + 1) }
+    }
+
+    fn push(&mut self, key: EntryKey, text: &str) {
+        let value = self.keep(text);
+        self.fields.push((key, value));
+    }
+
+    fn keep(&mut self, text: &str) -> EntryValue {
+        let start = self.texts.len();
+        self.texts.push_str(text);
+        EntryValue::Text(start, self.texts.len())
+    }
+
+    fn values(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.fields.iter().map(|(key, value)| match value {
+            EntryValue::Text(start, end) => (&**key, Value::from(&self.texts[*start..*end])),
+            EntryValue::Other(value) => (&**key, value.clone()),
+        })
     }
 
     /// Reads one entry of the list as we write it; `None` if any line is not one of ours.
@@ -103,11 +152,18 @@ impl SessionEntry {
     }
 
     fn of_pairs(pairs: Vec<(String, Value)>) -> SessionEntry {
-        SessionEntry(pairs.into_iter().map(|(key, value)| (EntryKey::Owned(key), value)).collect())
+        let mut entry = SessionEntry::default();
+        for (key, value) in pairs {
+            match value {
+                Value::Text(text) => entry.push(EntryKey::Owned(key), &text),
+                other => entry.fields.push((EntryKey::Owned(key), EntryValue::Other(other))),
+            }
+        }
+        entry
     }
 
     fn as_value(&self) -> Value {
-        Value::Map(self.0.iter().map(|(key, value)| (key.to_string(), value.clone())).collect())
+        Value::Map(self.values().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
     /// A sort key: newest last. A time that is still to come does not make a session the newest, however late it is.
@@ -123,25 +179,51 @@ impl SessionEntry {
     }
 }
 
-/// Reads entries that we wrote ourselves; `None` if any line is not one of ours.
+/// What a handoff says about a key of its entry, other than the file.
+fn stated<'h>(handoff: &'h Handoff, key: &str) -> Cow<'h, str> {
+    match key {
+        "search_tags" => match handoff.texts("search_tags").as_slice() {
+            [] => Cow::Borrowed(""),
+            [one] => Cow::Borrowed(one),
+            several => Cow::Owned(several.join(", ")),
+        },
+        "first_next_action" => Cow::Borrowed(handoff.texts("next_todo_items").first().copied().unwrap_or_default()),
+        key => Cow::Borrowed(handoff.text(key)),
+    }
+}
+
+/// Reads entries that we wrote ourselves, the halves of many at the same time; `None` if any line is not one of ours.
 fn entries_as_we_write(text: &str) -> Option<Vec<SessionEntry>> {
+    let half = text.len() / 2;
+    let border = memchr::memmem::find(&text.as_bytes()[half..], b"\n  - ").map(|at| half + at + 1);
+    let Some(border) = border.filter(|_| text.len() >= WORTH_A_THREAD) else { return some_as_we_write(text) };
+    let (first, second) = text.split_at(border);
+    let mut halves = parallel::map(&[first, second], |half| some_as_we_write(half)).into_iter();
+    let mut entries = halves.next()??;
+    entries.extend(halves.next()??);
+    Some(entries)
+}
+
+fn some_as_we_write(text: &str) -> Option<Vec<SessionEntry>> {
     let mut entries: Vec<SessionEntry> = Vec::new();
     for line in text.strip_suffix('\n')?.split('\n') {
         let rest = match line.strip_prefix("  - ") {
             Some(rest) => {
-                entries.push(SessionEntry(Vec::with_capacity(KEYS.len() + 1)));
+                // The next entry is nearly always as long as the last one.
+                let bytes = entries.last().map_or(0, |entry| entry.texts.len() + 16);
+                entries.push(SessionEntry::with_room(bytes));
                 rest
             }
             None => line.strip_prefix("    ")?,
         };
         let (key, value) = rest.split_once(": ")?;
-        let entry = &mut entries.last_mut()?.0;
+        let entry = entries.last_mut()?;
         // Keys are in order, so the next of `KEYS` is nearly always the right one.
-        let key = match KEYS.get(entry.len()).or(Some(&ORIGIN)).filter(|known| **known == key) {
-            Some(known) => EntryKey::Borrowed(*known),
-            None => EntryKey::Borrowed(*KEYS.iter().find(|known| **known == key)?),
+        let key = match KEYS.get(entry.fields.len()).or(Some(&ORIGIN)).filter(|known| **known == key) {
+            Some(known) => *known,
+            None => KEYS.iter().find(|known| **known == key)?,
         };
-        entry.push((key, Value::Text(unquote_ours(value)?)));
+        entry.push(EntryKey::Borrowed(key), &unquote_ours(value)?);
     }
     Some(entries)
 }
@@ -312,6 +394,8 @@ mod tests {
             let text = index.render();
             let sessions = text.split_once("\nsessions:\n").unwrap().1;
             prop_assert!(entries_as_we_write(sessions).is_some());
+            let many = sessions.repeat(WORTH_A_THREAD / sessions.len() + 1);
+            prop_assert_eq!(entries_as_we_write(&many), some_as_we_write(&many));
             prop_assert_eq!(Index::parse(&text), Index::parse_any(&text));
             // Text that somebody added by hand is read alike, or left to the general reader.
             let text = text + &tail;

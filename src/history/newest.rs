@@ -164,7 +164,7 @@ fn sketches(text: &str) -> Option<Vec<Listed<'_>>> {
             Some(time) => (true, time.timestamp_millis()),
             None => SessionEntry::as_we_write(text)?.age(),
         };
-        sessions.push(((age, place), Listed::Sketch { file: value(&file)?, text }));
+        sessions.push(((age, place), Listed::Sketch { file: value(&file)?.into_owned(), text }));
     }
     if sessions.len() != count {
         return None;

@@ -25,6 +25,11 @@ pub(crate) fn of_document(text: &str, handoff: &Handoff) -> OwnKey {
     OwnKey::of_text("handoff", handoff.text("generated_at"), text.as_bytes())
 }
 
+/// Like [`of_document`], for an archive whose digest is known already.
+pub(super) fn of_digest(digest: &str, handoff: &Handoff) -> OwnKey {
+    OwnKey::of_digest("handoff", handoff.text("generated_at"), digest)
+}
+
 /// The key of a document that may not be one.
 pub(super) fn of_text(text: &str) -> OwnKey {
     of_document(text, &Handoff::parse(text).unwrap_or_default())
@@ -51,6 +56,11 @@ fn of_name(name: &str) -> OwnKey {
 /// The key of the file name of an archive in this directory. Sessions of two projects may have the same name.
 pub(crate) fn of_name_in(directory: &Path, name: &str) -> OwnKey {
     let real = fs::resolve(directory).unwrap_or_else(|_| directory.to_path_buf());
+    of_name_in_real(&real, name)
+}
+
+/// Like [`of_name_in`], for the path of a directory without links.
+fn of_name_in_real(real: &Path, name: &str) -> OwnKey {
     let place = [real.as_os_str().as_bytes(), b"\n", name.as_bytes()].concat();
     OwnKey::of_text("archive-in", name, &place)
 }
@@ -67,7 +77,7 @@ pub(super) fn may_be_ours(name: &str, voucher: &Voucher) -> bool {
 
 /// Whether this user archived a document under this file name in the directory of the voucher.
 pub(super) fn is_written_here(name: &str, voucher: &Voucher) -> bool {
-    voucher.wrote(&of_name_in(voucher.directory(), name)) || voucher.wrote(&of_name_without_directory(name))
+    voucher.wrote(&of_name_in_real(voucher.real_directory(), name)) || voucher.wrote(&of_name_without_directory(name))
 }
 
 /// The key of a line of DECISIONS.md, `- [date][session] text`.
@@ -245,8 +255,7 @@ impl History {
         let path = self.inside(entry.get("file")).ok()?;
         let text = self.read_archive_text(&path).ok()?;
         let handoff = Handoff::parse(&text).ok()?;
-        let is_same = SessionEntry::of(&handoff, "").agrees_with(entry);
-        is_same.then(|| (of_document(&text, &handoff).in_file(&path), handoff))
+        entry.agrees_with(&handoff).then(|| (of_document(&text, &handoff).in_file(&path), handoff))
     }
 
     /// The key of LATEST.md, if RESUME_PROMPT.txt is what we derive from it and from these standing decisions.

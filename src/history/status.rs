@@ -1,5 +1,7 @@
 //! Where a history stands: the latest session, standing decisions, and problems with the files about them.
 
+use std::cell::OnceCell;
+
 use super::index::Index;
 use super::validate::{Findings, IndexHead, PromptBasis, check_latest_in_index, readable};
 use super::{History, Rulings, SessionEntry, SessionStatus, decisions, index_ends};
@@ -91,7 +93,7 @@ impl History {
         }
         status.latest_session = index.latest_session.clone();
         status.latest_file = index.latest_file.clone();
-        let latest = self.check_latest(findings)?;
+        let latest = self.check_latest(&OnceCell::new(), findings)?;
         let problems = &mut findings.problems;
         if let Some(latest) = latest {
             check_latest_in_index(&IndexHead { index, status: &stated }, &latest, problems);

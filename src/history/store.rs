@@ -103,13 +103,18 @@ impl History {
 
     /// Locks the directory for writing: makes it, refuses symlinks in it, and removes temporaries of killed writers.
     pub(super) fn lock_for_writing(&self) -> Result<fs::DirectoryLock> {
+        self.lock_and_count().map(|(lock, _)| lock)
+    }
+
+    /// Like [`History::lock_for_writing`]. Also returns how many archives there are.
+    pub(super) fn lock_and_count(&self) -> Result<(fs::DirectoryLock, usize)> {
         loop {
             let lock = self.lock_once()?;
             // An import that failed takes back the directory, too, if it had made it.
             if !lock.is_of_removed() {
                 self.anchor.sweep_temporaries(&self.directory, Depth::Directory)?;
-                self.anchor.sweep_temporaries(&self.sessions(), Depth::Directory)?;
-                return Ok(lock);
+                let archives = self.anchor.sweep_and_count(&self.sessions(), ".md")?;
+                return Ok((lock, archives));
             }
         }
     }

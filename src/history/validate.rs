@@ -1,15 +1,17 @@
 //! Checks that a history is whole.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-use super::compare::{self, ArchiveContent, Copies};
+use super::compare::{self, ArchiveContent, CheckedEntries, Copies};
 use super::digests::{self, Digests};
-use super::index::{Index, SessionEntry};
+use super::index::Index;
 use super::lifecycle::is_done;
 use super::store::{ArchiveNames, file_name};
 use super::{DIRECTORY, FROM_OUTSIDE, History, Origin, decisions, own_keys, prompt, rulings, without_standing};
 use crate::base::fs::{Anchor, FileError, FileKind};
+use crate::base::parallel;
 use crate::error::{Error, Result};
 use crate::handoff::{self, Handoff, HandoffProblem, repr};
 
@@ -86,10 +88,14 @@ impl History {
             let missing = format!("no {} directory at {}", DIRECTORY, self.directory.display());
             return Ok(Findings { problems: vec![missing], ..findings });
         }
-        let latest = self.check_latest(&mut findings)?;
+        let digests = OnceCell::new();
+        let latest = self.check_latest(&digests, &mut findings)?;
         let problems = &mut findings.problems;
         let log = readable("DECISIONS.md", self.decisions_log().map(Some), problems)?.unwrap_or_default();
-        let digests = readable(digests::FILE, self.digests().map(Some), problems)?.unwrap_or_default();
+        let digests = match digests.into_inner() {
+            Some(digests) => digests,
+            None => readable(digests::FILE, self.digests().map(Some), problems)?.unwrap_or_default(),
+        };
         let ArchiveNames { names, refused } = self.archive_names()?;
         let has_obstacle =
             !refused.is_empty() || self.own_files().iter().any(|path| self.refuse_symlink(path).is_err());
@@ -97,14 +103,11 @@ impl History {
         findings.by_hand.extend((has_obstacle || is_latest_invalid).then_some(ByHand::Replace));
         problems.extend(lost_digests(&digests, &names));
         problems.extend(refused.into_iter().map(|error| Error::from(error).one_line()));
-        // Both are slow if there are many archives, and neither needs the other.
-        let (index, archives) = std::thread::scope(|scope| {
-            let archives = scope.spawn(|| if sessions { self.check_archives(&names, &digests) } else { Vec::new() });
-            (self.check_index(problems), archives.join().unwrap_or_default())
-        });
-        let (index, is_index_ours) = index?;
+        let (index, is_index_ours) = self.check_index(problems)?;
         let status = index.as_ref().and_then(|index| index.latest()).map_or("", |entry| entry.get("status")).to_owned();
         let lifecycle = readable("LIFECYCLE.yaml", self.lifecycle().map(Some), problems)?.unwrap_or_default();
+        let entries = index.as_ref().map(|index| CheckedEntries::of(index, is_index_ours, &lifecycle));
+        let archives = if sessions { self.check_archives(&names, &digests, entries.as_ref()) } else { Vec::new() };
         let voucher = self.voucher();
         let backed = self.backed_log(&log, &lifecycle, &voucher);
         problems.extend(backed.problem().filter(|_| !sessions));
@@ -115,19 +118,17 @@ impl History {
         self.check_prompt(latest.as_ref(), &basis, problems)?;
         let is_any_invalid = archives.iter().flatten().any(|archive| !archive.problems.is_empty());
         findings.by_hand.extend(is_any_invalid.then_some(ByHand::Replace));
-        let Some(index) = index else { return Ok(findings) };
+        let (Some(index), Some(entries)) = (&index, entries) else { return Ok(findings) };
         if let Some(latest) = &latest {
-            check_latest_in_index(&IndexHead { index: &index, status: &status }, latest, problems);
+            check_latest_in_index(&IndexHead { index, status: &status }, latest, problems);
         }
-        self.check_entries(&index, &names, problems);
-        let contents = check_archives_of_index(&index, &names, archives, problems)?;
+        self.check_entries(index, &names, problems);
+        let contents = check_archives_of_index(&entries, &names, archives, problems)?;
         let repeated = repeated_archives(&contents);
         findings.by_hand.extend((!repeated.is_empty()).then_some(ByHand::KeepOne));
         problems.extend(repeated);
         if sessions {
             let copies = Copies {
-                index: &index,
-                is_index_ours,
                 lifecycle: &lifecycle,
                 log: &log,
                 digests: &digests,
@@ -136,7 +137,7 @@ impl History {
             problems.extend(copies.differences(&contents, &voucher));
         }
         let others = problems.len();
-        check_lineage(&index, problems);
+        check_lineage(index, problems);
         findings.by_hand.extend((problems.len() > others).then_some(ByHand::Supersedes));
         problems.dedup();
         Ok(findings)
@@ -163,8 +164,8 @@ impl History {
         }
     }
 
-    /// Reads LATEST.md and checks it.
-    pub(super) fn check_latest(&self, findings: &mut Findings) -> Result<Option<Handoff>> {
+    /// Reads LATEST.md and checks it. `digests` are those of SHA256SUMS, once they were read.
+    pub(super) fn check_latest(&self, digests: &OnceCell<Digests>, findings: &mut Findings) -> Result<Option<Handoff>> {
         let Findings { problems, warnings, .. } = findings;
         let Some(bytes) = required("LATEST.md", self.read_own(&self.latest_path()), problems)? else { return Ok(None) };
         match Handoff::parse(&String::from_utf8_lossy(&bytes)) {
@@ -178,7 +179,7 @@ impl History {
                 let archive = self.sessions().join(format!("{name}.md"));
                 let archived = readable(&format!("sessions/{name}.md"), self.read_own(&archive), problems)?;
                 if let Some(archived) = archived {
-                    self.check_latest_archive(&format!("{name}.md"), &archived, problems)?;
+                    self.check_latest_archive(&format!("{name}.md"), &archived, digests, problems)?;
                     if archived != bytes {
                         problems.push(format!("LATEST.md differs from its archive sessions/{name}.md"));
                     }
@@ -196,9 +197,20 @@ impl History {
         }
     }
 
-    fn check_latest_archive(&self, name: &str, content: &[u8], problems: &mut Vec<String>) -> Result<()> {
-        let digests = readable(digests::FILE, self.digests().map(Some), &mut Vec::new())?.unwrap_or_default();
-        if self.is_changed(name, &String::from_utf8_lossy(content), &digests, &self.voucher()) {
+    fn check_latest_archive(
+        &self,
+        name: &str,
+        content: &[u8],
+        digests: &OnceCell<Digests>,
+        problems: &mut Vec<String>,
+    ) -> Result<()> {
+        // The caller reports a file that cannot be read.
+        let none = Digests::default();
+        let digests = match readable(digests::FILE, self.digests().map(Some), &mut Vec::new())? {
+            Some(read) => digests.get_or_init(|| read),
+            None => &none,
+        };
+        if self.is_changed(name, &String::from_utf8_lossy(content), digests, &self.voucher()) {
             problems.push(compare::changed(name));
         }
         Ok(())
@@ -272,7 +284,12 @@ impl History {
     }
 
     /// Checks each archive, on all processors.
-    fn check_archives(&self, names: &[String], digests: &Digests) -> Vec<Result<CheckedArchive>> {
+    fn check_archives(
+        &self,
+        names: &[String],
+        digests: &Digests,
+        entries: Option<&CheckedEntries<'_>>,
+    ) -> Vec<Result<CheckedArchive>> {
         let history = self.holding_archives();
         let check = |name: &String| {
             let unreadable = |problem: String| CheckedArchive { content: None, problems: vec![problem] };
@@ -286,24 +303,22 @@ impl History {
             };
             Ok(match Handoff::parse(text) {
                 Err(error) => unreadable(format!("line {}: {}", error.line, error.message)),
-                Ok(handoff) => CheckedArchive {
-                    problems: problems_of(&handoff).iter().map(HandoffProblem::to_string).collect(),
-                    content: Some(ArchiveContent {
-                        entry: SessionEntry::of(&handoff, &format!("sessions/{name}")),
-                        key: own_keys::of_document(text, &handoff),
-                        has_other_digest: digests.is_changed(name, &bytes),
-                        decisions: decisions::lines(&handoff),
-                    }),
-                },
+                Ok(handoff) => {
+                    let (digest, file) = (digests::of(&bytes), format!("sessions/{name}"));
+                    CheckedArchive {
+                        problems: problems_of(&handoff).iter().map(HandoffProblem::to_string).collect(),
+                        content: Some(ArchiveContent {
+                            session_id: handoff.text("session_id").to_owned(),
+                            key: own_keys::of_digest(&digest, &handoff),
+                            false_entry: entries.map_or_else(Vec::new, |entries| entries.differences(&file, &handoff)),
+                            has_other_digest: digests.is_another(name, &digest),
+                            decisions: decisions::lines(&handoff),
+                        }),
+                    }
+                }
             })
         };
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| {
-            let parts = names.chunks(names.len().div_ceil(workers).max(1));
-            let threads: Vec<_> =
-                parts.map(|part| scope.spawn(move || part.iter().map(check).collect::<Vec<_>>())).collect();
-            threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
-        })
+        parallel::map(names, check)
     }
 }
 
@@ -352,13 +367,12 @@ fn problems_of(handoff: &Handoff) -> Vec<HandoffProblem> {
 /// Reports archives that the index does not have, and the problems inside each. Returns what can be read, with its file
 /// names.
 fn check_archives_of_index<'a>(
-    index: &Index,
+    entries: &CheckedEntries<'_>,
     names: &'a [String],
     archives: Vec<Result<CheckedArchive>>,
     problems: &mut Vec<String>,
 ) -> Result<Vec<(&'a str, ArchiveContent)>> {
-    let known: HashSet<&str> = index.sessions.iter().map(|entry| entry.get("file")).collect();
-    let unknown = names.iter().filter(|name| !known.contains(format!("sessions/{name}").as_str()));
+    let unknown = names.iter().filter(|name| !entries.has(&format!("sessions/{name}")));
     problems.extend(unknown.map(|name| format!("sessions/{name} is missing from INDEX.yaml")));
     let mut contents = Vec::new();
     for (name, checked) in names.iter().zip(archives) {
@@ -373,7 +387,7 @@ fn check_archives_of_index<'a>(
 fn repeated_archives(contents: &[(&str, ArchiveContent)]) -> Vec<String> {
     let mut ids: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (name, content) in contents {
-        ids.entry(content.entry.get("session_id")).or_default().push(name);
+        ids.entry(&content.session_id).or_default().push(name);
     }
     let repeated = ids.into_iter().filter(|(_, names)| names.len() > 1);
     repeated

@@ -12,9 +12,12 @@ use super::archive::{self, ArchiveEntry};
 use super::store::MOST_NOTES;
 use super::{Memory, Month, header};
 use crate::base::fs::{Depth, Seen};
-use crate::base::text;
+use crate::base::{parallel, text};
 use crate::error::{Error, Result};
 use crate::guard::{Brake, Stop};
+
+/// How many months are moved under one lock, on all processors.
+const MONTHS_AT_ONCE: usize = 4;
 
 /// The notes to compact.
 #[derive(Clone, Debug)]
@@ -108,17 +111,42 @@ impl Memory {
         let total = sources.iter().map(|source| source.files.len()).sum();
         let mut compaction = Compaction { unreadable, ..Compaction::default() };
         let mut done = 0;
+        // The tags of a month share a directory. Other writers wait for a few months at a time only.
+        let months: Vec<&[MonthNotes]> = sources.chunk_by(|one, next| one.month == next.month).collect();
+        for some in months.chunks(MONTHS_AT_ONCE) {
+            progress(done, total);
+            done += some.iter().copied().flatten().map(|source| source.files.len()).sum::<usize>();
+            // Where no archive can be written, each month says why.
+            let is_writable = |source: &MonthNotes| {
+                self.anchor.require_regular(&self.archive_path(source.month, &source.tag)).is_ok()
+            };
+            let is_locked = !selection.dry_run && some.iter().copied().flatten().any(is_writable);
+            let _lock = if is_locked { Some(self.lock_archives()?) } else { None };
+            for rolled in parallel::map(some, |month| self.roll_month(month, selection, brake)) {
+                let Compaction { rolled, stopped, unreadable } = rolled?;
+                compaction.rolled.extend(rolled);
+                compaction.unreadable.extend(unreadable);
+                compaction.stopped = compaction.stopped.or(stopped);
+            }
+            if compaction.stopped.is_some() {
+                break;
+            }
+        }
+        progress(total, total);
+        Ok(compaction)
+    }
+
+    /// Moves the notes of one month. The caller holds the lock.
+    fn roll_month(&self, sources: &[MonthNotes], selection: &Selection, brake: &Brake) -> Result<Compaction> {
+        let mut compaction = Compaction::default();
         for source in sources {
             if let Some(stop) = brake.pressed().filter(|_| !selection.dry_run) {
                 compaction.stopped = Some(stop);
                 break;
             }
-            progress(done, total);
-            done += source.files.len();
-            let rolled = self.roll(&source, selection, &mut compaction.unreadable)?;
+            let rolled = self.roll(source, selection, &mut compaction.unreadable)?;
             compaction.rolled.extend(rolled);
         }
-        progress(total, total);
         Ok(compaction)
     }
 
@@ -159,7 +187,6 @@ impl Memory {
             unreadable.push(error.into());
             return Ok(None);
         }
-        let _lock = if selection.dry_run { None } else { Some(self.lock_for_writing(&path)?) };
         let mut files = Vec::new();
         for (day, file) in &source.files {
             match self.anchor.read_seen(file, MOST_NOTES) {

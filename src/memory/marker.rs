@@ -53,7 +53,11 @@ impl<'a> Attributes<'a> {
     }
 
     fn raw(&self, key: &str) -> Option<&'a str> {
-        self.0.split(' ').find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
+        // Each pair has a space before it. There are few `=`, so they are looked at, and not every pair.
+        let is_it = |at: &usize| self.0[..*at].strip_suffix(key).is_some_and(|before| before.ends_with(' '));
+        let start = memchr::memchr_iter(b'=', self.0.as_bytes()).find(is_it)? + 1;
+        let rest = &self.0[start..];
+        Some(&rest[..memchr::memchr(b' ', rest.as_bytes()).unwrap_or(rest.len())])
     }
 
     /// The value of an attribute; empty if it is missing.

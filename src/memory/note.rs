@@ -121,26 +121,24 @@ pub(super) fn spans(file: &[u8]) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut outside_from = 0;
     let mut note_from: Option<usize> = None;
-    let mut start = 0;
-    while start < file.len() {
+    // Only lines that begin with this byte matter, and few do.
+    let first = file.first().filter(|byte| **byte == b'<').map(|_| 0);
+    let others = memchr::memmem::find_iter(file, b"\n<").map(|at| at + 1);
+    for start in first.into_iter().chain(others) {
         let end = memchr::memchr(b'\n', &file[start..]).map_or(file.len(), |at| start + at + 1);
-        // The first byte is enough to rule out nearly every line.
-        if file[start] == b'<' {
-            let line = file[start..end].trim_ascii_end();
-            if is_opening(line) {
-                // An opening inside a block means that the block was never closed: it is then only text.
-                note_from = Some(start);
-            } else if line == CLOSE.as_bytes()
-                && let Some(from) = note_from.take()
-            {
-                if outside_from < from {
-                    spans.push(Span::Foreign(outside_from..from));
-                }
-                spans.push(Span::Note(from..end));
-                outside_from = end;
+        let line = file[start..end].trim_ascii_end();
+        if is_opening(line) {
+            // An opening inside a block means that the block was never closed: it is then only text.
+            note_from = Some(start);
+        } else if line == CLOSE.as_bytes()
+            && let Some(from) = note_from.take()
+        {
+            if outside_from < from {
+                spans.push(Span::Foreign(outside_from..from));
             }
+            spans.push(Span::Note(from..end));
+            outside_from = end;
         }
-        start = end;
     }
     if outside_from < file.len() {
         spans.push(Span::Foreign(outside_from..file.len()));

@@ -11,7 +11,7 @@ use crate::base::text;
 /// How many lines a list shows before it gives only the number of the others.
 const SHOWN: usize = 100;
 const SHOWN_FILES: usize = 20;
-/// File name extensions by which a name without a directory counts as a file.
+/// File name extensions by which a name without a directory counts as a file, sorted.
 const ENDINGS: [&str; 48] = [
     "bash", "c", "cc", "cfg", "conf", "cpp", "cs", "css", "csv", "dart", "ex", "go", "gradle", "h", "hpp", "hs",
     "html", "ini", "java", "js", "json", "jsx", "kt", "lock", "lua", "md", "mjs", "ml", "php", "pl", "proto", "ps1",
@@ -167,7 +167,7 @@ fn is_file(word: &str) -> bool {
         && ending.starts_with(|c: char| c.is_ascii_alphabetic());
     let is_path = word.len() <= 200 && !word.contains("//");
     let name = stem.rsplit('/').next().unwrap_or_default();
-    is_ending && is_path && !name.is_empty() && (stem.contains('/') || ENDINGS.contains(&ending))
+    is_ending && is_path && !name.is_empty() && (stem.contains('/') || ENDINGS.binary_search(&ending).is_ok())
 }
 
 #[cfg(test)]
@@ -176,6 +176,7 @@ mod tests {
 
     #[test]
     fn file_names_are_distinguished_from_other_words_with_dots() {
+        assert!(ENDINGS.is_sorted());
         let text = "Edited `src/main.rs`, (README.md) and lib.rs; see https://example.com/a.html, e.g. v1.2.3, self.items, 3.14. a/b.xyz.";
         assert_eq!(files_in(text), ["src/main.rs", "README.md", "lib.rs", "a/b.xyz"]);
     }

@@ -123,13 +123,22 @@ impl Memory {
     /// temporaries that a killed writer left there.
     pub(super) fn lock_for_writing(&self, path: &Path) -> Result<DirectoryLock> {
         self.anchor.require_regular(path)?;
+        self.lock_directory_for(path.parent())
+    }
+
+    /// Like [`Memory::lock_for_writing`], for the archives of all months.
+    pub(super) fn lock_archives(&self) -> Result<DirectoryLock> {
+        self.lock_directory_for(Some(&self.directory.join("layer3")))
+    }
+
+    fn lock_directory_for(&self, directory: Option<&Path>) -> Result<DirectoryLock> {
         let is_new = !self.anchor.is_taken(&self.directory);
         self.anchor.create_directories(&self.directory)?;
         if is_new {
             own_record::mark_created(&self.directory);
         }
         let lock = self.anchor.lock_directory(&self.directory)?;
-        let Some(directory) = path.parent() else { return Ok(lock) };
+        let Some(directory) = directory else { return Ok(lock) };
         // Only under the lock: a compaction removes the directory of a month when it is empty.
         self.anchor.create_directories(directory)?;
         self.anchor.sweep_temporaries(directory, Depth::Directory)?;

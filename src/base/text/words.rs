@@ -135,11 +135,13 @@ pub fn digest(data: &[u8], bytes: usize) -> String {
 }
 
 pub(crate) fn hex(data: &[u8]) -> String {
-    use std::fmt::Write;
-    data.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut hex = String::with_capacity(2 * data.len());
+    for byte in data {
+        hex.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        hex.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    hex
 }
 
 /// Any text as part of a file name. Plain text stays as it is. Anything else gets a digest after a `~`, which plain text

@@ -98,7 +98,9 @@ impl<'a> Reporter<'a> {
             event if !self.json => show(self.ui, event),
             _ => {}
         }
-        if let Some(line) = event_json(event) {
+        if self.json
+            && let Some(line) = event_json(event)
+        {
             self.line(line);
         }
     }

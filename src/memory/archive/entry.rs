@@ -63,6 +63,11 @@ impl<'a> ArchiveEntry<'a> {
         without_returns(&self.block).into_owned()
     }
 
+    /// Whether a line of the block ends as Windows writes it.
+    pub(super) fn has_returns(&self) -> bool {
+        memchr::memmem::find(&self.block, b"\r\n").is_some()
+    }
+
     /// The same place with another foreign text. `None` if the text is blank.
     pub(super) fn with_text(&self, text: &[u8]) -> Option<ArchiveEntry<'static>> {
         let after = marker::read(self.opening(), "text").map(|attributes| attributes.text("after"));

@@ -23,6 +23,12 @@ pub(crate) fn notes<'a>(entries: &[ArchiveEntry<'a>]) -> BTreeMap<Vec<u8>, Archi
 
 /// Every entry of two files, once, in order.
 pub(crate) fn unite<'a>(one: Vec<ArchiveEntry<'a>>, other: Vec<ArchiveEntry<'a>>) -> Vec<ArchiveEntry<'a>> {
+    if one.is_empty() && other.iter().all(|entry| entry.is_text || !entry.has_returns()) {
+        // Nothing is to be compared but the notes of one file, of which those that are the same stand side by side.
+        let mut entries = other;
+        sort(&mut entries);
+        return entries;
+    }
     let mut all = notes(&one);
     for (identity, note) in notes(&other) {
         all.entry(identity).or_insert(note);

@@ -7,7 +7,7 @@ use super::publisher::{INDEX, Publisher, empty_tree};
 use crate::base::fs;
 use crate::config::TALK;
 use crate::error::Error;
-use crate::git::{self, FailureKind, Tip};
+use crate::git::{self, Asked, FailureKind, Git, Tip};
 use crate::guard::{acknowledge, secrets};
 
 /// The identity on commits of a user who has configured none.
@@ -27,8 +27,10 @@ impl Publisher<'_> {
             (Some(tip), Some(theirs)) if self.git().is_ancestor(theirs, &tip.commit)? => None,
             (_, theirs) => theirs,
         };
-        let tree = self.tree(tip, theirs)?;
+        let (tree, from_tip) = self.tree_and_differences(tip, theirs)?;
         if let Some(tip) = tip.filter(|tip| tip.tree == tree && theirs.is_none()) {
+            // It ends at the same time as the one that wrote the tree.
+            let _ = from_tip.map(Git::differences_of_index);
             return Ok(Some(self.already_at(tip)));
         }
         let their_tree = theirs.map(|theirs| self.git().tree_of(theirs)).transpose()?;
@@ -38,9 +40,10 @@ impl Publisher<'_> {
             _ => false,
         };
         let old = tip.map(|tip| tip.commit.as_str());
-        let differences = match &their_tree {
-            Some(same) if *same == tree => Vec::new(),
-            below => self.git().differences(below.as_deref().or(tip.map(|tip| tip.tree.as_str())), &tree)?,
+        let differences = match (&their_tree, from_tip) {
+            (Some(same), _) if *same == tree => Vec::new(),
+            (_, Some(asked)) => Git::differences_of_index(asked)?,
+            (below, None) => self.git().differences(below.as_deref().or(tip.map(|tip| tip.tree.as_str())), &tree)?,
         };
         // A change of files that every machine derives for itself is not worth a commit: two machines whose clocks are apart
         // would replace each other's for ever.
@@ -140,6 +143,29 @@ impl Publisher<'_> {
 
     /// The files as a tree: the files of the branch, with our paths as they are here.
     pub(super) fn tree(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
+        self.build(tip, theirs, |publisher| Ok(publisher.git().write_tree()?))
+    }
+
+    /// Like `tree`. While git writes the tree, another git is asked what differs from the tip, if the files are not merged
+    /// with those of somebody else.
+    fn tree_and_differences(&mut self, tip: Option<&Tip>, theirs: Option<&str>) -> Result<(String, Option<Asked>)> {
+        let tip_tree = tip.filter(|_| theirs.is_none()).map(|tip| tip.tree.clone());
+        let mut differences = None;
+        let tree = self.build(tip, theirs, |publisher| {
+            let git = publisher.git();
+            differences = tip_tree.as_deref().map(|tree| git.begin_differences_of_index(tree)).transpose()?;
+            Ok(git.write_tree()?)
+        })?;
+        Ok((tree, differences))
+    }
+
+    /// Fills our index with the files, and lets `write` make a tree of it.
+    fn build(
+        &mut self,
+        tip: Option<&Tip>,
+        theirs: Option<&str>,
+        mut write: impl FnMut(&Publisher<'_>) -> Result<String>,
+    ) -> Result<String> {
         let index = self.delivery.files.state.join(INDEX);
         let continues = theirs.is_none() && tip.is_some_and(|tip| tip.tree == self.ledger.indexed);
         if !continues && !self.ledger.indexed.is_empty() {
@@ -147,7 +173,10 @@ impl Publisher<'_> {
             self.ledger.indexed.clear();
             self.ledger.write(&self.delivery.files)?;
         }
-        let build = |publisher: &Publisher<'_>| publisher.build_tree(&index, tip, theirs);
+        let mut build = |publisher: &Publisher<'_>| {
+            publisher.fill_index(&index, tip, theirs)?;
+            write(publisher)
+        };
         let tree = self.unless_locked(|publisher| build(publisher)).or_else(|halted| {
             // If our index is damaged, a new one helps. Any other failure repeats itself.
             let repeats = [FailureKind::Locked, FailureKind::TimedOut].iter().any(|kind| halted.is(*kind));
@@ -166,7 +195,7 @@ impl Publisher<'_> {
         self.delivery.files.state_anchor().is_regular(index)
     }
 
-    fn build_tree(&self, index: &Path, tip: Option<&Tip>, theirs: Option<&str>) -> Result<String> {
+    fn fill_index(&self, index: &Path, tip: Option<&Tip>, theirs: Option<&str>) -> Result<()> {
         match (tip, theirs) {
             // Our own index of last time knows which files have not changed since.
             (Some(tip), None) if self.ledger.indexed == tip.tree && self.has_index(index) => {}
@@ -186,7 +215,7 @@ impl Publisher<'_> {
         if !pathspecs.is_empty() {
             self.git().add(&pathspecs, &empty_tree(&self.common_dir))?;
         }
-        Ok(self.git().write_tree()?)
+        Ok(())
     }
 
     /// Pathspecs for those of our paths that exist, without the state directory, the temporaries of killed writers, and

@@ -219,6 +219,7 @@ impl<'a> Publisher<'a> {
     /// Commits the files and pushes the commit, if the destination says so.
     pub(super) fn publish(&mut self) -> Result<String> {
         self.check_git_answers()?;
+        self.git().begin_settings();
         let tip = self.tip()?;
         match self.branch_kind(tip.as_ref())? {
             BranchKind::Own => self.publish_own(tip),
@@ -302,7 +303,7 @@ impl<'a> Publisher<'a> {
     }
 
     /// Repeats `act` while another git process holds a lock, for a while.
-    pub(super) fn unless_locked<T>(&mut self, act: impl Fn(&Publisher<'_>) -> Result<T>) -> Result<T> {
+    pub(super) fn unless_locked<T>(&mut self, mut act: impl FnMut(&Publisher<'_>) -> Result<T>) -> Result<T> {
         let start = Instant::now();
         // An earlier delivery of this command waited for it already.
         let patience = if self.delivery.unreachable.has_lock(&self.top) { Duration::ZERO } else { PATIENCE };

@@ -6,7 +6,7 @@ use super::failure::{Halted, Result, explain};
 use super::publisher::Publisher;
 use crate::base::text;
 use crate::error::Error;
-use crate::git::{self, FailureKind, Other};
+use crate::git::{self, FailureKind, Git, Other, PushedTo};
 
 /// How a push ended that may be tried again.
 pub(super) enum Pushed {
@@ -88,12 +88,28 @@ impl Publisher<'_> {
         self.stop_if_pressed()?;
         self.refuse_secrets_in_push(commit, theirs)?;
         self.check_remote_alive()?;
-        match self.git().push(self.remote(), commit, self.branch()) {
-            Ok(before) => self.note_tip_before_push(before.as_deref())?,
+        // What is pushed to is what is read: its answer to the push is enough, and it can be asked about the branches of
+        // machines at the same time.
+        let listing = if self.git().pushes_where_it_reads(self.remote()) {
+            self.git().begin_listing(self.remote(), &self.asides()).ok()
+        } else {
+            None
+        };
+        let confirmed = match self.git().push(self.remote(), commit, self.branch()) {
+            Ok(PushedTo { before, is_confirmed }) => {
+                self.note_tip_before_push(before.as_deref())?;
+                is_confirmed
+            }
             Err(failure) if matches!(failure.kind, FailureKind::Rejected | FailureKind::LockedThere) => {
                 return Ok(Pushed::NotYet(failure.into()));
             }
             Err(failure) => return Err(failure.into()),
+        };
+        if let Some(listing) = listing.filter(|_| confirmed) {
+            self.remember_delivered(commit);
+            let asides = Git::listed(listing, &self.asides());
+            // The commit has arrived. Whoever publishes next merges what could not be listed now.
+            return Ok(Pushed::Arrived(asides.unwrap_or_default()));
         }
         if let Some(asides) = self.has_arrived(commit)? {
             return Ok(Pushed::Arrived(asides));
@@ -146,9 +162,14 @@ impl Publisher<'_> {
         if !arrived {
             return Ok(None);
         }
+        self.remember_delivered(commit);
+        Ok(Some(asides))
+    }
+
+    /// Records that the remote has a commit.
+    fn remember_delivered(&mut self, commit: &str) {
         self.delivery.unreachable.remove(&self.top, self.remote());
         commit.clone_into(&mut self.ledger.delivered);
-        Ok(Some(asides))
     }
 
     /// Remembers what did not answer, a remote or git itself, so that asking it again does not waste time.

@@ -191,9 +191,24 @@ impl Anchor {
         if length > limit {
             return Err(too_large());
         }
-        // Room for a little more than the length, so that the end is noticed without another allocation.
-        let mut content = Vec::with_capacity(usize::try_from(length).unwrap_or(0).saturating_add(64));
-        file.take(limit.saturating_add(1)).read_to_end(&mut content).map_err(self.unread(path))?;
+        let unread = |cause| self.unread(path)(cause);
+        let length = usize::try_from(length).unwrap_or(0);
+        // Room for one byte more, so that a file that grows meanwhile is noticed.
+        let (mut content, mut read) = (vec![0; length + 1], 0);
+        while read < length {
+            match (&file).read(&mut content[read..]) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+                Err(cause) => return Err(unread(cause)),
+            }
+        }
+        content.truncate(read);
+        // Of some files the system does not know the length.
+        if read > length || length == 0 {
+            let left = limit.saturating_add(1).saturating_sub(read as u64);
+            file.take(left).read_to_end(&mut content).map_err(unread)?;
+        }
         if content.len() as u64 > limit { Err(too_large()) } else { Ok(content) }
     }
 
