@@ -75,7 +75,7 @@ fn completions_are_printed_for_each_shell_and_refused_for_others() {
 #[test]
 fn the_first_tab_in_zsh_completes() {
     if !is_installed("zsh") {
-        return skip("no zsh");
+        return skip("zsh is not installed");
     }
     let world = World::new();
     let script = world.run(&["completions", "zsh"]).expect(0).stdout;
