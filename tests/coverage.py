@@ -108,12 +108,13 @@ def name_of(path, lines, number):
 
 
 def named(path, lines, numbers):
-    """The lines that need a reason. What only closes brackets, and `else`, belongs to the line before it."""
-    last = None
+    """The lines that need a reason.
+
+    A line that only closes brackets needs none, like the `?` at the end of a line that was reached: what LLVM counts there is
+    the way out of a call that failed, or around a block. `else {` belongs to the line before it or after it.
+    """
     for number in numbers:
-        is_rest = re.fullmatch(r"[\s)}\];,?]*(else \{)?", lines[number - 1]) and last == number - 1
-        last = number
-        if not is_rest:
+        if not re.fullmatch(r"[\s)}\];,?]*(else \{)?|//.*", lines[number - 1].strip()):
             yield number, name_of(path, lines, number)
 
 
