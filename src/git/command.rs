@@ -118,6 +118,11 @@ impl Git {
         self.with_env("GIT_INDEX_FILE", index)
     }
 
+    /// Whether git looks into the index that the user works with.
+    pub(super) fn uses_the_users_index(&self) -> bool {
+        self.env.iter().all(|(name, _)| name != "GIT_INDEX_FILE")
+    }
+
     /// Ends git as soon as `is_over` answers `true`.
     #[must_use]
     pub(crate) fn until(mut self, is_over: Rc<dyn Fn() -> bool>) -> Git {
