@@ -156,6 +156,31 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX receipt_of ON receipt (agent, session, seq);
     CREATE INDEX receipt_open ON receipt (seq) WHERE outcome = '';
 ",
+    // Before, the states were in a list after `IN`. For more than two values SQLite makes a table of such a list each time
+    // that a row is written, which was a third of what a step costs.
+    "
+    CREATE TABLE step_of_now (
+        run         INTEGER NOT NULL REFERENCES run (seq) ON DELETE CASCADE,
+        position    INTEGER NOT NULL,
+        name        TEXT NOT NULL,
+        kind        TEXT NOT NULL,
+        state       TEXT NOT NULL
+                    CHECK (state = 'pending' OR state = 'intended' OR state = 'done'
+                        OR state = 'skipped' OR state = 'failed' OR state = 'stopped'),
+        attempts    INTEGER NOT NULL DEFAULT 0,
+        deaths      INTEGER NOT NULL DEFAULT 0,
+        duration_ms INTEGER,
+        intent      TEXT,
+        result      TEXT,
+        detail      TEXT,
+        error       TEXT,
+        PRIMARY KEY (run, position)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO step_of_now
+        SELECT run, position, name, kind, state, attempts, deaths, duration_ms, intent, result, detail, error FROM step;
+    DROP TABLE step;
+    ALTER TABLE step_of_now RENAME TO step;
+",
 ];
 
 /// Whether the tables of this version know worktrees and branches.
