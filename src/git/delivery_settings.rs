@@ -100,7 +100,7 @@ impl Git {
 }
 
 /// The answer of `git config -z`: `key\nvalue\0`, or `key\0`.
-fn read(answer: &[u8]) -> Vec<Setting> {
+pub(super) fn read(answer: &[u8]) -> Vec<Setting> {
     let text = String::from_utf8_lossy(answer);
     let setting = |text: &str| match text.split_once('\n') {
         Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
