@@ -15,7 +15,7 @@
 //! A step becomes `intended` before it acts. A step that is found `intended` was interrupted: with an `error`, by a signal or
 //! PAUSE, and that was recorded; without one, because the process died.
 
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction};
 
 /// Marks a SQLite file as written by this program: "AHOV".
 pub(super) const APPLICATION_ID: i32 = 0x4148_4f56;
@@ -238,12 +238,26 @@ pub(super) fn migrate(transaction: &Transaction<'_>) -> rusqlite::Result<i32> {
     Ok(version)
 }
 
-/// The id of a file of this version. `None` in a file of 0.1.0, which has no table for it.
+/// The id of a file of this version. `None` in a file of 0.1.0, which has no table for it, and in a file that only claims to
+/// have this version: its tables may be anything.
 pub(super) fn id(connection: &Connection, version: i32) -> rusqlite::Result<Option<String>> {
     if !has(version, "CREATE TABLE meta") {
         return Ok(None);
     }
-    connection.query_row("SELECT value FROM meta WHERE key = 'id'", [], |row| row.get(0)).optional()
+    let id = connection.query_row("SELECT value FROM meta WHERE key = 'id'", [], |row| row.get(0)).optional();
+    match id {
+        Err(cause) if is_about_tables(&cause) => Ok(None),
+        id => id,
+    }
+}
+
+/// Whether the tables are not those that the statement was written for.
+fn is_about_tables(cause: &rusqlite::Error) -> bool {
+    match cause {
+        rusqlite::Error::SqliteFailure(cause, _) => cause.code == ErrorCode::Unknown,
+        rusqlite::Error::SqlInputError { .. } | rusqlite::Error::InvalidColumnType(..) => true,
+        _ => false,
+    }
 }
 
 /// Keeps when the project was first used. A time that is known already stays.

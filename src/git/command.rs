@@ -198,7 +198,12 @@ impl Git {
         input: Option<&[u8]>,
         max: u64,
     ) -> Result<Captured> {
-        let (start, asked) = (Instant::now(), self.begin(arguments, input)?);
+        let start = Instant::now();
+        self.answer_since(start, self.begin(arguments, input)?, max)
+    }
+
+    /// Waits for an answer, and charges the budget for the time since `start`.
+    pub(super) fn answer_since(&self, start: Instant, asked: Asked, max: u64) -> Result<Captured> {
         let verb = asked.verb.clone();
         let answer = asked.answer(max);
         if let Some(budget) = &self.budget {
