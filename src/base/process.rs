@@ -240,6 +240,7 @@ pub(crate) fn converse(
 /// A program that was asked a question, and whose answer is waited for later. It is ended if nobody does.
 pub(crate) struct Conversation {
     program: String,
+    begun: Instant,
     running: Option<Running>,
     out: File,
     err: File,
@@ -269,10 +270,11 @@ impl Conversation {
             expression.start().map_err(|cause| NoAnswer::NotStarted(job.not_started(&cause)))
         })?;
         let group = handle.pids().first().and_then(|pid| Pid::from_raw(i32::try_from(*pid).ok()?));
-        Ok(Conversation { program, running: Some(Running { handle, group }), out, err })
+        let running = Some(Running { handle, group });
+        Ok(Conversation { program, begun: Instant::now(), running, out, err })
     }
 
-    /// Waits for the answer, for at most `timeout` from now.
+    /// Waits for the answer, until `timeout` has passed since the question.
     pub(crate) fn answer(
         mut self,
         timeout: Duration,
@@ -283,7 +285,8 @@ impl Conversation {
         let failed = |cause: std::io::Error| unread(&program, &cause);
         let length = |file: &File| file.metadata().map_or(0, |about| about.len());
         let Some(running) = self.running.take() else { return Err(Error::bug("an answer was taken twice").into()) };
-        let ended = running.wait(Some(timeout), || match signals::received() {
+        let left = timeout.saturating_sub(self.begun.elapsed());
+        let ended = running.wait(Some(left), || match signals::received() {
             Some(signal) => Some(Why::Signal(signal)),
             None if length(&self.out) > max => Some(Why::TooLong),
             None if is_over() => Some(Why::Over),

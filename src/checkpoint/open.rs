@@ -11,7 +11,7 @@ use super::Store;
 use super::failure::{Failure, damaged, explain};
 use super::file::{self, CheckpointFile, unreadable};
 use super::schema;
-use super::space::{FOLDED_PAGES, FOLDED_PAGES_IN_HOOK, INCREMENTAL, LONG_LOG};
+use super::space::{FOLDED_PAGES, INCREMENTAL, LONG_LOG};
 use crate::base::{fault, signals};
 use crate::error::{Error, Result};
 
@@ -74,21 +74,15 @@ impl Store {
     }
 
     fn prepare(&mut self, patience: Patience) -> rusqlite::Result<()> {
-        let folded_pages = match patience {
-            Patience::Long => {
-                self.connection.busy_handler(Some(wait_for_writer))?;
-                FOLDED_PAGES
-            }
-            Patience::Short => {
-                self.connection.busy_handler(Some(wait_in_hook))?;
-                FOLDED_PAGES_IN_HOOK
-            }
-        };
+        match patience {
+            Patience::Long => self.connection.busy_handler(Some(wait_for_writer))?,
+            Patience::Short => self.connection.busy_handler(Some(wait_in_hook))?,
+        }
         // Otherwise the last connection folds the log into the file when it closes, at the cost of four fsyncs.
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         // Instead the log is folded in when a run completes and the log has grown (see `give_back_space`). In a long run SQLite also
         // does it now and then, because writing over an old log is cheaper than making it longer.
-        let settings = format!("PRAGMA wal_autocheckpoint = {folded_pages}; PRAGMA synchronous = FULL");
+        let settings = format!("PRAGMA wal_autocheckpoint = {FOLDED_PAGES}; PRAGMA synchronous = FULL");
         self.connection.execute_batch(&settings)?;
         self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
         let tables: i64 = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;

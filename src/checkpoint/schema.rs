@@ -15,7 +15,7 @@
 //! A step becomes `intended` before it acts. A step that is found `intended` was interrupted: with an `error`, by a signal or
 //! PAUSE, and that was recorded; without one, because the process died.
 
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction};
 
 /// Marks a SQLite file as written by this program: "AHOV".
 pub(super) const APPLICATION_ID: i32 = 0x4148_4f56;
@@ -156,6 +156,31 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX receipt_of ON receipt (agent, session, seq);
     CREATE INDEX receipt_open ON receipt (seq) WHERE outcome = '';
 ",
+    // Before, the states were in a list after `IN`. For more than two values SQLite makes a table of such a list each time
+    // that a row is written, which was a third of what a step costs.
+    "
+    CREATE TABLE step_of_now (
+        run         INTEGER NOT NULL REFERENCES run (seq) ON DELETE CASCADE,
+        position    INTEGER NOT NULL,
+        name        TEXT NOT NULL,
+        kind        TEXT NOT NULL,
+        state       TEXT NOT NULL
+                    CHECK (state = 'pending' OR state = 'intended' OR state = 'done'
+                        OR state = 'skipped' OR state = 'failed' OR state = 'stopped'),
+        attempts    INTEGER NOT NULL DEFAULT 0,
+        deaths      INTEGER NOT NULL DEFAULT 0,
+        duration_ms INTEGER,
+        intent      TEXT,
+        result      TEXT,
+        detail      TEXT,
+        error       TEXT,
+        PRIMARY KEY (run, position)
+    ) STRICT, WITHOUT ROWID;
+    INSERT INTO step_of_now
+        SELECT run, position, name, kind, state, attempts, deaths, duration_ms, intent, result, detail, error FROM step;
+    DROP TABLE step;
+    ALTER TABLE step_of_now RENAME TO step;
+",
 ];
 
 /// Whether the tables of this version know worktrees and branches.
@@ -213,12 +238,26 @@ pub(super) fn migrate(transaction: &Transaction<'_>) -> rusqlite::Result<i32> {
     Ok(version)
 }
 
-/// The id of a file of this version. `None` in a file of 0.1.0, which has no table for it.
+/// The id of a file of this version. `None` in a file of 0.1.0, which has no table for it, and in a file that only claims to
+/// have this version: its tables may be anything.
 pub(super) fn id(connection: &Connection, version: i32) -> rusqlite::Result<Option<String>> {
     if !has(version, "CREATE TABLE meta") {
         return Ok(None);
     }
-    connection.query_row("SELECT value FROM meta WHERE key = 'id'", [], |row| row.get(0)).optional()
+    let id = connection.query_row("SELECT value FROM meta WHERE key = 'id'", [], |row| row.get(0)).optional();
+    match id {
+        Err(cause) if is_about_tables(&cause) => Ok(None),
+        id => id,
+    }
+}
+
+/// Whether the tables are not those that the statement was written for.
+fn is_about_tables(cause: &rusqlite::Error) -> bool {
+    match cause {
+        rusqlite::Error::SqliteFailure(cause, _) => cause.code == ErrorCode::Unknown,
+        rusqlite::Error::SqlInputError { .. } | rusqlite::Error::InvalidColumnType(..) => true,
+        _ => false,
+    }
 }
 
 /// Keeps when the project was first used. A time that is known already stays.

@@ -11,10 +11,9 @@ use crate::base::fault;
 /// A log longer than this, in bytes, is folded into the file.
 pub(super) const LONG_LOG: u64 = 256 << 10;
 /// After so many pages in the log SQLite folds them into the file. A longer log would be cut when SQLite begins it anew, and
-/// to make it longer again costs more than to write over it.
+/// to make it longer again costs more than to write over it. Every process that opens the file first also reads the whole
+/// log: at 256 pages, that was an eighth of what a session start costs.
 pub(super) const FOLDED_PAGES: i64 = 56;
-/// The same in a hook, which an agent waits for.
-pub(super) const FOLDED_PAGES_IN_HOOK: i64 = 256;
 /// SQLite's number for `auto_vacuum = INCREMENTAL`.
 pub(super) const INCREMENTAL: i64 = 2;
 /// As many free pages are left for later use.

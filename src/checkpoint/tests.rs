@@ -106,6 +106,35 @@ fn the_future_is_read_but_not_written() {
 }
 
 #[test]
+fn the_journal_of_an_old_file_keeps_its_steps() {
+    let directory = crate::base::scratch::directory();
+    let path = directory.path().join("c.db");
+    let mut store = Store::open(&CheckpointFile::beside(&path)).unwrap();
+    let run = record(&mut store, "A");
+    store.advance(run, &[], Next::Intend { position: 1, intent: "{}", died: true }).unwrap();
+    let before: Vec<String> = store.steps(run).unwrap().iter().map(|step| format!("{step:?}")).collect();
+    schema::as_of_0_1_0(&store.connection).unwrap();
+    drop(store);
+    let mut store = Store::open(&CheckpointFile::beside(&path)).unwrap();
+    assert_eq!(store.steps(run).unwrap().iter().map(|step| format!("{step:?}")).collect::<Vec<_>>(), before);
+    let odd = store.connection.execute("UPDATE step SET state = 'odd'", []).unwrap_err();
+    assert!(odd.to_string().contains("CHECK constraint failed"), "{odd}");
+    // The steps of a run go with it.
+    store.write(|transaction| transaction.execute("DELETE FROM run", [])).unwrap();
+    assert!(store.steps(run).unwrap().is_empty());
+}
+
+#[test]
+fn a_step_is_written_without_making_a_table() {
+    let directory = crate::base::scratch::directory();
+    let store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
+    let sql = "EXPLAIN UPDATE step SET state = 'done' WHERE run = 1 AND position = 1";
+    let mut program = store.connection.prepare(sql).unwrap();
+    let done: Vec<String> = program.query_map([], |row| row.get(1)).unwrap().map(Result::unwrap).collect();
+    assert!(!done.iter().any(|operation| operation == "OpenEphemeral"), "{done:?}");
+}
+
+#[test]
 fn old_completed_runs_are_forgotten_and_unfinished_ones_never() {
     let directory = crate::base::scratch::directory();
     let mut store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();

@@ -1,6 +1,6 @@
 //! From a file to checked values: all problems of the file are found in one go.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -274,6 +274,7 @@ fn read_paths(table: &mut Reader<'_>, paths: Vec<Placed<String>>) -> Vec<String>
 
 fn read_steps(root: &mut Reader<'_>, text: &str, kinds: &[KindReader]) -> Option<Vec<Step>> {
     let mut steps: Vec<Step> = Vec::new();
+    let mut names = HashSet::new();
     for item in root.tables("step")? {
         let Some(table) = item.get_ref().as_table() else { continue };
         let mut reader = Reader::new("a step", item.span(), table, text, root.problems);
@@ -281,7 +282,7 @@ fn read_steps(root: &mut Reader<'_>, text: &str, kinds: &[KindReader]) -> Option
         if let Some(found) = &name {
             if let Err(reason) = check_step_name(&found.value) {
                 reader.wrong(found.span.clone(), format!("the step name `{}` {reason}", found.value), None);
-            } else if steps.iter().any(|step| step.name == found.value) {
+            } else if !names.insert(found.value.clone()) {
                 let message = format!("the step name `{}` is used twice", found.value);
                 reader.wrong(found.span.clone(), message, Some("every step needs a name of its own".to_owned()));
             }

@@ -118,6 +118,11 @@ impl Git {
         self.with_env("GIT_INDEX_FILE", index)
     }
 
+    /// Whether git looks into the index that the user works with.
+    pub(super) fn uses_the_users_index(&self) -> bool {
+        self.env.iter().all(|(name, _)| name != "GIT_INDEX_FILE")
+    }
+
     /// Ends git as soon as `is_over` answers `true`.
     #[must_use]
     pub(crate) fn until(mut self, is_over: Rc<dyn Fn() -> bool>) -> Git {
@@ -193,7 +198,12 @@ impl Git {
         input: Option<&[u8]>,
         max: u64,
     ) -> Result<Captured> {
-        let (start, asked) = (Instant::now(), self.begin(arguments, input)?);
+        let start = Instant::now();
+        self.answer_since(start, self.begin(arguments, input)?, max)
+    }
+
+    /// Waits for an answer, and charges the budget for the time since `start`.
+    pub(super) fn answer_since(&self, start: Instant, asked: Asked, max: u64) -> Result<Captured> {
         let verb = asked.verb.clone();
         let answer = asked.answer(max);
         if let Some(budget) = &self.budget {

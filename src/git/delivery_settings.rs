@@ -22,16 +22,18 @@ pub(super) enum Known {
     /// Nobody asked, or git gave no answer that can be used.
     #[default]
     Nothing,
-    Asked(Asked),
-    /// The keys with their values; a key without `=` has none.
-    Read(Rc<Vec<(String, Option<String>)>>),
+    Asked(Box<Asked>),
+    Read(Rc<Vec<Setting>>),
 }
+
+/// A key with its value; a key without `=` has none.
+type Setting = (String, Option<String>);
 
 impl Git {
     /// Begins to ask for the settings that a delivery needs. A failure means that each is asked for when it is needed.
     pub(crate) fn begin_settings(&self) {
         let asked = self.begin(&["config", "-z", "--get-regexp", WANTED], None);
-        *self.settings.borrow_mut() = asked.map_or(Known::Nothing, Known::Asked);
+        *self.settings.borrow_mut() = asked.map_or(Known::Nothing, |asked| Known::Asked(Box::new(asked)));
     }
 
     /// The values of a key, the one that counts last; `None` if they are not known.
@@ -40,7 +42,7 @@ impl Git {
         Some(known.iter().filter(|(found, _)| found == key).map(|(_, value)| value.clone()).collect())
     }
 
-    fn known_settings(&self) -> Option<Rc<Vec<(String, Option<String>)>>> {
+    fn known_settings(&self) -> Option<Rc<Vec<Setting>>> {
         let mut known = self.settings.borrow_mut();
         *known = match std::mem::take(&mut *known) {
             Known::Asked(asked) => match asked.answer(MAX_SETTINGS) {
@@ -98,7 +100,7 @@ impl Git {
 }
 
 /// The answer of `git config -z`: `key\nvalue\0`, or `key\0`.
-fn read(answer: &[u8]) -> Vec<(String, Option<String>)> {
+pub(super) fn read(answer: &[u8]) -> Vec<Setting> {
     let text = String::from_utf8_lossy(answer);
     let setting = |text: &str| match text.split_once('\n') {
         Some((key, value)) => (key.to_owned(), Some(value.to_owned())),

@@ -47,12 +47,7 @@ pub(crate) fn keep_out(root: &Path, directories: &[PathBuf]) -> Result<Vec<Strin
         if pattern.contains(&b'\n') {
             return Err(Error::failed("the name of a directory has a line break in it"));
         }
-        let mut tracked = std::ffi::OsString::from(":(top,literal)");
-        tracked.push(&below);
-        let tracked = git
-            .ask(&["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), tracked.as_os_str()])
-            .map_err(Failure::into_error)?;
-        if tracked.succeeded && tracked.stdout.is_empty() {
+        if git.tracks_any(&[&top.join(&below)]).is_ok_and(|is_tracked| !is_tracked) {
             added.push(pattern);
         }
     }

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::damage::ids_in;
+use super::delivery_settings;
 use super::failure::{Failure, is_missing_branch, is_ref_race};
 use super::parse::{self, Commit, is_object_id};
 use super::repository::pointer;
@@ -25,6 +26,9 @@ pub(crate) fn read_as_everything(bytes: &[u8]) {
     let named = [&b""[..], b"gitdir: "].into_iter().filter_map(|prefix| pointer(bytes, prefix));
     for path in changed.chain(different).chain(parse::unmerged(bytes)).chain(named) {
         assert!(!path.as_os_str().as_bytes().contains(&0), "a path with a zero byte, which no system call takes");
+    }
+    for (key, value) in delivery_settings::read(bytes) {
+        assert!(!key.contains(['\n', '\0']) && value.is_none_or(|value| !value.contains('\0')), "a setting has two");
     }
     let settings = Settings::parse(&text::of_bytes(bytes));
     let _ = (settings.is_bare(), settings.worktree(Path::new("/repository/.git")));

@@ -1,8 +1,8 @@
 //! The commit that is checked out, read from the files of the repository: most commands need nothing else of git, and the
 //! start of a process costs more than the rest of their question.
 //!
-//! Only what cannot be misread is answered here: HEAD is a commit or names a branch, and the branch is a file or a line of
-//! `packed-refs`. For reftables, refs that name other refs, damage and everything unexpected, git is asked.
+//! Only what cannot be misread is answered here: HEAD is a commit or names a branch, and the branch is a file, a line of
+//! `packed-refs`, or not there yet. For reftables, refs that name other refs, damage and everything unexpected, git is asked.
 
 use std::path::Path;
 
@@ -17,35 +17,52 @@ const MAX_REF: u64 = 4 << 10;
 const MAX_PACKED: u64 = 1 << 20;
 const BRANCHES: &str = "refs/heads/";
 
-/// What HEAD names in the work tree around `start`. `None` if git has to be asked, also before the first commit.
-pub(super) fn read(start: &Path) -> Option<Head> {
+/// What HEAD names in the work tree around `start`: `Some(None)` before the first commit of its branch. `None` if git has to
+/// be asked.
+pub(super) fn read(start: &Path) -> Option<Option<Head>> {
     let GitDirectories { private, common } = directories(top_level(start)?)?;
     let common = Anchor::new(&common);
-    let head = line(&Anchor::new(&private), Path::new("HEAD"))?;
+    let head = line(&Anchor::new(&private), Path::new("HEAD"))??;
     let found = match head.strip_prefix("ref: ") {
         None => Head { commit: head, branch: String::new() },
         Some(name) => {
             let branch = name.strip_prefix(BRANCHES)?.to_owned();
             // git moves a ref into the list before it removes the file, so this order finds it.
-            let commit = line(&common, Path::new(name)).or_else(|| packed(&common, name))?;
-            Head { commit, branch }
+            let commit = match line(&common, Path::new(name))? {
+                Some(commit) => Some(commit),
+                None => packed(&common, name)?,
+            };
+            match commit {
+                Some(commit) => Head { commit, branch },
+                None => return is_plain(&branch).then_some(None),
+            }
         }
     };
-    (is_object_id(&found.commit) && may_have(&common, &found.commit)).then_some(found)
+    (is_object_id(&found.commit) && may_have(&common, &found.commit)).then_some(Some(found))
 }
 
-/// The only line of a file.
-fn line(anchor: &Anchor, path: &Path) -> Option<String> {
-    let text = String::from_utf8(anchor.read_within(path, MAX_REF).ok()?).ok()?;
+/// Whether git allows this name for a branch, as far as it is plain. Reftables leave a name that is not allowed in HEAD.
+fn is_plain(branch: &str) -> bool {
+    branch.split('/').all(|part| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && !part.ends_with(".lock")
+            && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    }) && !branch.contains("..")
+}
+
+/// The only line of a file; `Some(None)` if there is no file, `None` if it has something else than one line.
+fn line(anchor: &Anchor, path: &Path) -> Option<Option<String>> {
+    let Some(text) = anchor.read_text(path, MAX_REF).ok()? else { return Some(None) };
     let line = text.strip_suffix('\n')?;
-    (!line.contains(['\n', '\r'])).then(|| line.to_owned())
+    (!line.contains(['\n', '\r'])).then(|| Some(line.to_owned()))
 }
 
-/// The commit of a ref in the list of packed refs.
-fn packed(common: &Anchor, name: &str) -> Option<String> {
-    let text = String::from_utf8(common.read_within(Path::new("packed-refs"), MAX_PACKED).ok()?).ok()?;
+/// The commit of a ref in the list of packed refs; `Some(None)` if the list does not have it.
+fn packed(common: &Anchor, name: &str) -> Option<Option<String>> {
+    let text = common.read_text(Path::new("packed-refs"), MAX_PACKED).ok()?.unwrap_or_default();
     let mut entries = text.lines().filter_map(|line| line.split_once(' '));
-    entries.find(|(_, found)| *found == name).map(|(commit, _)| commit.to_owned())
+    Some(entries.find(|(_, found)| *found == name).map(|(commit, _)| commit.to_owned()))
 }
 
 /// Whether the repository has a place for this commit: a file of its own, or packs. Without either it is damaged, and git
@@ -71,7 +88,7 @@ mod tests {
     }
 
     fn assert_as_git_says(directory: &Path) {
-        let found = read(directory).unwrap();
+        let found = read(directory).unwrap().unwrap();
         assert_eq!(found.commit, git(directory, &["rev-parse", "HEAD"]));
         let name = git(directory, &["rev-parse", "--symbolic-full-name", "HEAD"]);
         assert_eq!(found.branch, name.strip_prefix(BRANCHES).unwrap_or_default());
@@ -83,7 +100,7 @@ mod tests {
         let main = world.path().join("main");
         std::fs::create_dir_all(main.join("deep/er")).unwrap();
         git(&main, &["init", "-q", "-b", "topic/a"]);
-        assert!(read(&main).is_none(), "there is no commit");
+        assert!(matches!(read(&main), Some(None)), "there is no commit");
         git(&main, &["commit", "-qm", "x", "--allow-empty"]);
         assert_as_git_says(&main);
         assert_as_git_says(&main.join("deep/er"));
@@ -99,6 +116,8 @@ mod tests {
         assert_as_git_says(&main);
         git(&main, &["checkout", "-q", "--detach"]);
         assert_as_git_says(&main);
+        git(&main, &["checkout", "-q", "--orphan", "new"]);
+        assert!(matches!(read(&main), Some(None)), "the branch has no commit");
     }
 
     #[test]
@@ -124,6 +143,14 @@ mod tests {
         assert!(read(&damaged).is_none(), "the commit is gone");
         let odd = commit("odd");
         std::fs::write(odd.join(".git/refs/heads/main"), "not a commit\n").unwrap();
+        assert!(read(&odd).is_none());
+        for name in [".invalid", "a/../none", "a..b", "a.lock", "a b", "", "a//b", "a~1", "\u{e4}"] {
+            std::fs::write(odd.join(".git/HEAD"), format!("ref: refs/heads/{name}\n")).unwrap();
+            assert!(read(&odd).is_none(), "{name}");
+        }
+        // A directory is in the place of the branch.
+        std::fs::create_dir(odd.join(".git/refs/heads/topic")).unwrap();
+        std::fs::write(odd.join(".git/HEAD"), "ref: refs/heads/topic\n").unwrap();
         assert!(read(&odd).is_none());
     }
 }

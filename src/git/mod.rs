@@ -6,6 +6,7 @@
 //! | `failure` | `Failure`: why git did not do what it was asked |
 //! | `question` | what the local repository is asked: HEAD, commits, changed files |
 //! | `head` | the commit that is checked out, read without starting git |
+//! | `index` | that the index names nothing at a path, read without starting git |
 //! | `since` | how recorded commits relate to HEAD, and what came after them |
 //! | `objects` | trees, commits, refs and index entries, read and written |
 //! | `damage` | what git cannot read, as after a power cut |
@@ -30,6 +31,7 @@ mod failure;
 mod foreign;
 mod head;
 mod hermetic;
+mod index;
 mod objects;
 mod parse;
 mod patience;

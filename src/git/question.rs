@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::parse::{self, Change, Commit, is_object_id};
-use super::{Failure, Git, Result, head, top_level};
+use super::{Failure, Git, Result, head, index, top_level};
 
 /// How long the question may take whether a directory is tracked. A session start waits for it.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -38,7 +38,7 @@ impl Git {
     /// files of the repository do not answer.
     pub(crate) fn head(&self) -> Result<Option<Head>> {
         if let Some(found) = self.work_tree().and_then(head::read) {
-            return Ok(Some(found));
+            return Ok(found);
         }
         let answer = self.ask(&["rev-parse", "--quiet", "HEAD^{commit}", "--symbolic-full-name", "HEAD"])?;
         let text = String::from_utf8_lossy(&answer.stdout).into_owned();
@@ -118,6 +118,9 @@ impl Git {
 
     /// Whether the index has a file of this name in the directory of this `Git`.
     pub(crate) fn tracks(&self, name: &OsStr) -> Result<bool> {
+        if self.has_none_of(&[&PathBuf::from(name)]) {
+            return Ok(false);
+        }
         let mut pattern = OsString::from(":(literal)");
         pattern.push(name);
         let answer = self.ask(&["ls-files".as_ref(), "-z".as_ref(), "--".as_ref(), pattern.as_os_str()])?;
@@ -126,6 +129,9 @@ impl Git {
 
     /// Whether the index has a file at or below one of these paths.
     pub(crate) fn tracks_any(&self, paths: &[&PathBuf]) -> Result<bool> {
+        if self.has_none_of(paths) {
+            return Ok(false);
+        }
         let mut arguments: Vec<OsString> = ["ls-files", "-z", "--"].map(OsString::from).to_vec();
         arguments.extend(paths.iter().map(|path| {
             let mut spec = OsString::from(":(literal)");
@@ -138,6 +144,14 @@ impl Git {
             return Err(Failure::of_git("`git ls-files` failed".to_owned(), said.trim()));
         }
         Ok(!answer.stdout.is_empty())
+    }
+
+    /// Whether the user's index certainly has none of these paths, which are relative to the directory of this `Git`, and
+    /// nothing below them.
+    fn has_none_of(&self, paths: &[&PathBuf]) -> bool {
+        let is_of_user = |directory: &&Path| !directory.as_os_str().is_empty() && self.uses_the_users_index();
+        let of = |directory: &Path| paths.iter().map(|path| directory.join(path)).collect::<Vec<PathBuf>>();
+        self.work_tree().filter(is_of_user).is_some_and(|directory| index::has_none_of(directory, &of(directory)))
     }
 
     /// The files in which a merge or a rebase of the user's left a conflict, relative to the top of the work tree.

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Instant;
 
 use super::budget::WaitsFor;
 use super::command::Asked;
@@ -63,8 +64,10 @@ impl Git {
     }
 
     /// The branches below `directory`, as the remote lists them. Of very many, some are left out.
-    pub(crate) fn listed(asked: Asked, directory: &str) -> Result<Vec<Other>> {
-        let answer = asked.answer(MAX_REFS).map_err(Failure::at_remote)?;
+    pub(crate) fn listed(&self, asked: Asked, directory: &str) -> Result<Vec<Other>> {
+        // The push took the time until now.
+        let git = self.waiting_for(WaitsFor::Remote);
+        let answer = git.answer_since(Instant::now(), asked, MAX_REFS).map_err(Failure::at_remote)?;
         if !answer.succeeded {
             let said = String::from_utf8_lossy(&answer.stderr);
             return Err(Failure::of_git("`git ls-remote` failed", said.trim()).at_remote());

@@ -151,16 +151,20 @@ fn known(top: &Path) -> Option<Known> {
     }
     // Most repositories are in `.git`. Of others, nobody knows before the first look what their answer depends on.
     let mut expected = GitDirectories::plain(top.join(".git"));
+    let mut agreed = None;
     for _ in 0..MOST_LOOKS {
         let versions = versions_of(top, &expected);
         let found = find_directories(top)?;
         let is_bare = found.is_bare();
-        if found == expected && versions == versions_of(top, &found) {
-            return keep(Known { versions, looked, found, is_bare });
+        let known = Known { versions, looked, found: found.clone(), is_bare };
+        if found == expected && known.versions == versions_of(top, &found) {
+            return keep(known);
         }
+        agreed = (found == expected).then_some(known);
         expected = found;
     }
-    None
+    // Branches come and go all the time while git fetches many. Looks that agree are an answer, which is not kept.
+    agreed
 }
 
 /// The versions of what decides where the git directories are, whether they belong to the work tree, and whether the
@@ -277,6 +281,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
@@ -353,6 +359,28 @@ mod tests {
         for refused in ["thief", "of-bare", "linked", "inner"] {
             assert_eq!(directories(&at(refused)), None, "{refused}");
         }
+    }
+
+    #[test]
+    fn a_repository_whose_branches_change_all_the_time_is_found() {
+        let tree = tree(&[("busy/.git/HEAD", "ref: refs/heads/main\n"), ("busy/.git/refs/heads/main", "1\n")]);
+        let top = tree.path().join("busy");
+        let (has_started, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::fs::write(top.join(".git/refs/heads/other"), "").unwrap();
+                    std::fs::remove_file(top.join(".git/refs/heads/other")).unwrap();
+                    has_started.store(true, Ordering::Relaxed);
+                }
+            });
+            while !has_started.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            let missed = (0..5_000).filter(|_| top_level(&top).is_none()).count();
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(missed, 0);
+        });
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) fn session_count(start: &str) -> Option<usize> {
 pub(super) fn find_entry(text: &str, id: &str) -> Option<SessionEntry> {
     let mut end = text.len();
     while let Some(start) = text[..end].rfind("\n  - session_id:") {
-        let entry = format!("sessions:{}\n", &text[start..end]);
+        let entry = format!("\nsessions:{}\n", &text[start..end]);
         let parsed = Index::parse(&entry).ok()?.sessions.pop()?;
         if parsed.get("session_id") == id {
             return Some(parsed);
@@ -35,6 +35,6 @@ pub(super) fn find_entry(text: &str, id: &str) -> Option<SessionEntry> {
 /// The entries that are complete in the end of an index.
 pub(super) fn entries(end: &str) -> Vec<SessionEntry> {
     let Some(start) = end.find("\n  - session_id:") else { return Vec::new() };
-    let entries = format!("sessions:{}\n", end[start..].trim_end());
+    let entries = format!("\nsessions:{}\n", end[start..].trim_end());
     Index::parse(&entries).map(|index| index.sessions).unwrap_or_default()
 }

@@ -107,7 +107,14 @@ impl Memory {
         brake: &Brake,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Compaction> {
-        let CompactionSources { sources, unreadable } = self.sources(selection)?;
+        let CompactionSources { mut sources, mut unreadable } = self.sources(selection)?;
+        // The other archives do not wait until somebody has removed a link in the place of one.
+        sources.retain(|source| {
+            let refused = self.anchor.require_regular(&self.archive_path(source.month, &source.tag)).err();
+            let is_refused = refused.is_some();
+            unreadable.extend(refused.map(Error::from));
+            !is_refused
+        });
         let total = sources.iter().map(|source| source.files.len()).sum();
         let mut compaction = Compaction { unreadable, ..Compaction::default() };
         let mut done = 0;
@@ -116,12 +123,7 @@ impl Memory {
         for some in months.chunks(MONTHS_AT_ONCE) {
             progress(done, total);
             done += some.iter().copied().flatten().map(|source| source.files.len()).sum::<usize>();
-            // Where no archive can be written, each month says why.
-            let is_writable = |source: &MonthNotes| {
-                self.anchor.require_regular(&self.archive_path(source.month, &source.tag)).is_ok()
-            };
-            let is_locked = !selection.dry_run && some.iter().copied().flatten().any(is_writable);
-            let _lock = if is_locked { Some(self.lock_archives()?) } else { None };
+            let _lock = if selection.dry_run { None } else { Some(self.lock_archives()?) };
             for rolled in parallel::map(some, |month| self.roll_month(month, selection, brake)) {
                 let Compaction { rolled, stopped, unreadable } = rolled?;
                 compaction.rolled.extend(rolled);
@@ -182,7 +184,7 @@ impl Memory {
     /// Moves one month and tag. `None` if the archive did not change and there was no note to remove.
     fn roll(&self, source: &MonthNotes, selection: &Selection, unreadable: &mut Vec<Error>) -> Result<Option<Rolled>> {
         let path = self.archive_path(source.month, &source.tag);
-        // The other archives do not wait until somebody has removed a link in the place of this one.
+        // Somebody may have put a link there meanwhile.
         if let Err(error) = self.anchor.require_regular(&path) {
             unreadable.push(error.into());
             return Ok(None);

@@ -10,6 +10,9 @@ pub(super) const UNVERIFIED: &str = " (unverified)";
 /// They are compared one by one: a session waits for this, and to compile a regular expression takes longer than all the rest.
 type Phrase = &'static [&'static str];
 
+/// How often a word with `*` counts. A text of nothing but such words is not read again from each of them.
+const MOST_REPEATED: usize = 16;
+
 /// Phrases by which people say that checks passed.
 const CHECKED: &[Phrase] = &[
     &["test|tests", "now|all|are*", "pass|passes|passed|passing|succeed|succeeds|succeeded|green"],
@@ -114,7 +117,7 @@ fn words(sentence: &str) -> Vec<Word<'_>> {
         let between = &sentence[at..start];
         let end = sentence[start..].find(|c| !is_part(c)).map_or(sentence.len(), |length| start + length);
         let text = &sentence[start..end];
-        let is_joined = !words.is_empty() && between.bytes().all(|byte| byte.is_ascii_whitespace());
+        let is_joined = !words.is_empty() && between.bytes().all(is_space);
         if let Some(last) = words.last_mut() {
             let ends_in_n = last.text.len() > 1 && last.text.ends_with(['n', 'N']);
             last.is_negated = ends_in_n && between == "'" && text.eq_ignore_ascii_case("t");
@@ -125,22 +128,34 @@ fn words(sentence: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// How many words the phrase takes if it stands at the beginning of these words.
-fn length(phrase: Phrase, words: &[Word<'_>]) -> Option<usize> {
-    taken(phrase, words, 0)
+/// White space, with the vertical tab, which `is_ascii_whitespace` does not count.
+fn is_space(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
 }
 
-fn taken(phrase: Phrase, words: &[Word<'_>], at: usize) -> Option<usize> {
-    let Some((part, rest)) = phrase.split_first() else { return Some(at) };
-    let alternatives = part.trim_end_matches(['?', '*']);
-    let is_one = |word: &Word<'_>| match alternatives {
+/// How many words the phrase takes if it stands at the beginning of these words. No word is an alternative of two parts that
+/// can follow each other, so each part takes what it can.
+fn length(phrase: Phrase, words: &[Word<'_>]) -> Option<usize> {
+    let mut at = 0;
+    for part in phrase {
+        let is_here =
+            |at: usize| words.get(at).is_some_and(|word| (at == 0 || word.is_joined) && is_one_of(part, word));
+        let most = if part.ends_with('*') { MOST_REPEATED } else { 1 };
+        let taken = (at..at + most).take_while(|at| is_here(*at)).count();
+        if taken == 0 && !part.ends_with(['?', '*']) {
+            return None;
+        }
+        at += taken;
+    }
+    Some(at)
+}
+
+/// Whether a word is an alternative of this part of a phrase.
+fn is_one_of(part: &str, word: &Word<'_>) -> bool {
+    match part.trim_end_matches(['?', '*']) {
         "#" => word.text.bytes().all(|byte| byte.is_ascii_digit()),
-        _ => alternatives.split('|').any(|one| word.text.eq_ignore_ascii_case(one)),
-    };
-    let is_here = words.get(at).is_some_and(|word| (at == 0 || word.is_joined) && is_one(word));
-    let again = is_here.then(|| taken(if part.ends_with('*') { phrase } else { rest }, words, at + 1)).flatten();
-    let may_be_missing = alternatives.len() < part.len();
-    again.or_else(|| may_be_missing.then(|| taken(rest, words, at)).flatten())
+        alternatives => alternatives.split('|').any(|one| word.text.eq_ignore_ascii_case(one)),
+    }
 }
 
 /// The parts of a text in which one word can say no to another.
@@ -192,6 +207,18 @@ mod tests {
         ] {
             assert!(!is_claim(other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_word_that_is_repeated_without_end_does_no_harm() {
+        assert!(!is_claim(&format!("tests {}", "all ".repeat(50_000))));
+        assert!(is_claim("tests now all now pass"));
+        assert!(is_claim("now now now merged"));
+    }
+
+    #[test]
+    fn a_vertical_tab_is_white_space() {
+        assert!(is_claim("tests\u{b}pass"));
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -69,15 +72,17 @@ pub(super) struct Since {
 pub(crate) struct WorkTree {
     root: PathBuf,
     asked: Option<JoinHandle<git::Result<Vec<Change>>>>,
+    is_unwanted: Arc<AtomicBool>,
 }
 
 impl WorkTree {
     /// Asks git about the work tree around `root`. `None` outside of work trees.
     fn ask(root: &Path) -> Option<WorkTree> {
         git::top_level(root)?;
-        let place = root.to_path_buf();
-        let asked = std::thread::Builder::new().spawn(move || WorkTree::dirty(&place));
-        Some(WorkTree { root: root.to_path_buf(), asked: asked.ok() })
+        let is_unwanted = Arc::new(AtomicBool::new(false));
+        let (place, flag) = (root.to_path_buf(), Arc::clone(&is_unwanted));
+        let asked = std::thread::Builder::new().spawn(move || WorkTree::dirty(&place, flag));
+        Some(WorkTree { root: root.to_path_buf(), asked: asked.ok(), is_unwanted })
     }
 
     /// Asks git if a session was recorded in this project: only then does a warmup need the answer.
@@ -87,17 +92,18 @@ impl WorkTree {
 
     fn answer(mut self) -> git::Result<Vec<Change>> {
         let answer = self.asked.take().and_then(|asked| asked.join().ok());
-        answer.unwrap_or_else(|| WorkTree::dirty(&self.root))
+        answer.unwrap_or_else(|| WorkTree::dirty(&self.root, Arc::clone(&self.is_unwanted)))
     }
 
-    fn dirty(root: &Path) -> git::Result<Vec<Change>> {
-        Git::at(root).within(PATIENCE).dirty()
+    fn dirty(root: &Path, is_unwanted: Arc<AtomicBool>) -> git::Result<Vec<Change>> {
+        Git::at(root).within(PATIENCE).until(Rc::new(move || is_unwanted.load(Ordering::Relaxed))).dirty()
     }
 }
 
-/// An answer that nobody needs is waited for, so that no git outlives this process.
+/// A git whose answer nobody needs is ended, and does not outlive this process.
 impl Drop for WorkTree {
     fn drop(&mut self) {
+        self.is_unwanted.store(true, Ordering::Relaxed);
         if let Some(asked) = self.asked.take() {
             let _ = asked.join();
         }

@@ -88,13 +88,11 @@ fn git_is_asked_no_more_than_needed() {
     let world = World::with_git();
     let git = count_git(&world);
     assert_eq!(git(&["check"]).len(), 0);
-    // What is checked out, where the exclude file is and whether each directory is tracked, the branch without a commit,
-    // what is not committed.
-    assert_eq!(git(&["run", "--note", "first"]).len(), 1 + 3 + 1 + 1);
+    // Where the exclude file is, the branch without a commit, what is not committed.
+    assert_eq!(git(&["run", "--note", "first"]).len(), 1 + 1 + 1);
     world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x", "--allow-empty"]);
-    // From now on the files of the repository say what is checked out and that we are excluded. The first commit is new: its
-    // log and its files. It made an index, which may have the database by now.
-    assert_eq!(git(&["run", "--note", "second"]).len(), 2 + 1 + 1);
+    // From now on the files of the repository say that we are excluded. The first commit is new: its log and its files.
+    assert_eq!(git(&["run", "--note", "second"]).len(), 2 + 1);
     world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x", "--allow-empty"]);
     let asked: Vec<String> = git(&["run", "--note", "third"]);
     let verbs: Vec<&str> = asked.iter().filter_map(|line| line.split(' ').nth(2)).collect();

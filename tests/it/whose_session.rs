@@ -177,6 +177,24 @@ fn a_session_that_continue_started_is_no_part_of_the_outer_one() {
 }
 
 #[test]
+fn a_session_that_leaves_no_handover_does_not_wait_for_git() {
+    let world = World::with_git();
+    world.run(&["run", "--note", "n"]).expect(0);
+    let own = world.home().join(".config/agent-handover");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("config.toml"), "[hook]\nheadless = false\n").unwrap();
+    let stage = Stage::of(&world);
+    let start = Session::of(&world, "headless-1").payload("SessionStart", json!({ "source": "startup" }));
+    let program = stage.agent("claude", &stage.hook("claude-code", &start));
+    let answered = world.home().join("answered");
+    let script = format!("case \"$*\" in *status*) sleep 1.4; : > {answered:?};; esac\nexec \"$GIT\" \"$@\"");
+    let path = world.stand_in_for_git(&script);
+    finish(world.clean(&program).args(["-p", "x"]).env("PATH", path)).expect(0);
+    assert!(log(&world).contains("nobody sits in front of the agent"), "{}", log(&world));
+    assert!(!answered.exists(), "the session waited for the answer");
+}
+
+#[test]
 fn an_agent_of_the_same_kind_inside_another_one_is_part_of_it() {
     let world = World::with_git();
     let stage = Stage::of(&world);

@@ -81,6 +81,29 @@ fn a_checked_in_file_that_is_no_database_does_not_keep_words_from_being_recorded
 }
 
 #[test]
+fn a_database_with_other_tables_than_its_version_says_does_not_keep_words_from_being_recorded() {
+    let stranger = stranger();
+    for tables in [
+        "DROP TABLE meta",
+        "ALTER TABLE meta DROP COLUMN value",
+        "DROP TABLE meta; CREATE TABLE meta (key, value); INSERT INTO meta VALUES ('id', 7)",
+    ] {
+        let world = World::with_git();
+        plant(&stranger, &world);
+        let database = rusqlite::Connection::open(world.path(DATABASE)).unwrap();
+        database.execute_batch("PRAGMA journal_mode = DELETE").unwrap();
+        database.execute_batch(tables).unwrap();
+        drop(database);
+        assert!(world.run(&["status"]).expect(0).stdout.contains("is not yours"), "{tables}");
+        let start = Session::dying(&world, "s-1").call("SessionStart", serde_json::json!({}));
+        assert!(!start.stdout.contains("cannot record"), "{tables}: {}", start.stdout);
+        world.run(&["run", "--note", "our words"]).expect(0);
+        assert!(world.read(NOTES).contains("our words"), "{tables}");
+        assert_eq!(databases(&world).len(), 2, "{tables}");
+    }
+}
+
+#[test]
 fn a_checked_in_database_runs_nothing_and_shows_nothing() {
     let (world, bytes) = clone_of_a_stranger();
     let session = Session::dying(&world, "s-1");

@@ -6,7 +6,7 @@ use super::failure::{Halted, Result, explain};
 use super::publisher::Publisher;
 use crate::base::text;
 use crate::error::Error;
-use crate::git::{self, FailureKind, Git, Other, PushedTo};
+use crate::git::{self, FailureKind, Other, PushedTo};
 
 /// How a push ended that may be tried again.
 pub(super) enum Pushed {
@@ -107,7 +107,7 @@ impl Publisher<'_> {
         };
         if let Some(listing) = listing.filter(|_| confirmed) {
             self.remember_delivered(commit);
-            let asides = Git::listed(listing, &self.asides());
+            let asides = self.git().listed(listing, &self.asides());
             // The commit has arrived. Whoever publishes next merges what could not be listed now.
             return Ok(Pushed::Arrived(asides.unwrap_or_default()));
         }
