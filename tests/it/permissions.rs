@@ -142,3 +142,17 @@ fn a_new_database_whose_id_can_be_kept_nowhere_is_not_made() {
     assert_eq!(world.read(NOTES).matches("\nmore words\n").count(), 1);
     give(&world, &["check"]).expect(2);
 }
+
+#[test]
+fn a_child_whose_log_cannot_be_written_is_not_started_and_the_words_wait() {
+    let Some(world) = world() else { return };
+    std::fs::create_dir(world.path(".agent-handover/log")).unwrap();
+    change(&world, "a-w", ".agent-handover/log");
+    let failed = give(&world, &["run", "--detach", "--note", "more words"]);
+    assert_ne!(failed.code, 0, "{}", failed.seen());
+    assert!(failed.stderr.contains(".agent-handover/log"), "{}", failed.stderr);
+    give(&world, &["check"]).expect(1);
+    std::fs::remove_dir(world.path(".agent-handover/log")).unwrap();
+    give(&world, &["run", "--resume"]).expect(0).stderr_ignored("progress");
+    assert_eq!(world.read(NOTES).matches("\nmore words\n").count(), 1);
+}
