@@ -6,7 +6,7 @@ usage: python3 tests/coverage.py [--again] [FILTER...]
 Builds the program and the tests with counters into `target-coverage`, runs the unit tests and those integration tests
 whose names contain a FILTER (all of them without one), and prints how many lines of each file were reached. Each line that
 was not reached needs an entry in `tests/coverage-reasons.toml`. A line without one is printed, and makes the exit code 1.
-`--again` runs nothing and prints what the last run counted.
+`--again` adds to what the last run counted: it runs only the tests whose names contain a FILTER, and nothing without one.
 
 Needs llvm-profdata and llvm-cov of the LLVM version that `rustc -vV` names: those of `rustup component add llvm-tools`, or
 those on the PATH with or without the version in the name (`llvm-cov-22`, in Debian's package llvm-22).
@@ -55,9 +55,10 @@ def build():
     return built["agent_handover", True], built["it", True], str(TARGET / "debug" / "agent-handover")
 
 
-def run(library, integration, program, filters):
-    shutil.rmtree(COUNTS, ignore_errors=True)
-    COUNTS.mkdir(parents=True)
+def run(library, integration, program, filters, is_again):
+    if not is_again:
+        shutil.rmtree(COUNTS, ignore_errors=True)
+    COUNTS.mkdir(parents=True, exist_ok=True)
     env = dict(os.environ, LLVM_PROFILE_FILE=str(COUNTS / "%m%c.profraw"), CARGO_MANIFEST_DIR=str(ROOT))
     # The files of the counters are there before a test kills a process that makes one. Other users write to them, too.
     for command in ([program, "--version"], [library, "--list"], [integration, "--list"]):
@@ -65,7 +66,7 @@ def run(library, integration, program, filters):
     COUNTS.chmod(0o777)
     for file in COUNTS.iterdir():
         file.chmod(0o666)
-    for command in ([library], [integration, *filters]):
+    for command in ([library, *filters], [integration, *filters]) if is_again else ([library], [integration, *filters]):
         if subprocess.run(command, cwd=ROOT, env=env, stdout=open(COUNTS / "log", "a")).returncode != 0:
             print(f"some tests failed, see {COUNTS / 'log'}; what they reached counts all the same", file=sys.stderr)
 
@@ -129,9 +130,10 @@ def main():
     if arguments[:1] in (["--help"], ["-h"]):
         return print(__doc__)
     is_again = arguments[:1] == ["--again"]
+    filters = arguments[1:] if is_again else arguments
     library, integration, program = build()
-    if not is_again:
-        run(library, integration, program, arguments)
+    if filters or not is_again:
+        run(library, integration, program, filters, is_again)
     known, used, missing = reasons(), collections.Counter(), []
     files = counted(library, program)
     for directory in DIRECTORIES:

@@ -280,6 +280,7 @@ fn a_reader_of_a_database_of_0_1_0_finds_nothing_of_what_came_later() {
     assert_eq!(reader.kept_out("claude-code", "s").unwrap(), None);
     assert!(reader.all_sessions().unwrap().is_empty());
     assert_eq!(reader.count_open_sessions().unwrap(), 0);
+    assert!(reader.all_receipts().unwrap().is_empty());
     // A writer brings it up to date and loses nothing.
     drop(reader);
     assert_eq!(Store::open(&file).unwrap().oldest_unfinished().unwrap().map(|run| run.id).as_deref(), Some("A"));

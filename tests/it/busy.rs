@@ -176,3 +176,18 @@ fn a_checkpoint_that_lost_a_table_is_damaged_and_moved_aside() {
     assert_eq!((count(&world, "first"), count(&world, "second")), (1, 1));
     world.run(&["check"]).expect(2);
 }
+
+#[test]
+fn a_handover_that_somebody_abandons_while_it_waits_is_not_reported_as_done() {
+    let world = World::with_config(NOTE);
+    let first = stopped_at(&world, "checkpoint.intended:1", &["run", "--note", "first"]);
+    let second = world.start(&["run", "--note", "second"]);
+    wait_until("the second to be recorded", || world.run(&["status"]).stdout.contains("waiting: "));
+    let sql = "SELECT id FROM run ORDER BY seq DESC LIMIT 1";
+    let id: String = world.database().query_row(sql, [], |row| row.get(0)).unwrap();
+    world.run(&["run", "--abandon", &id]).expect(0);
+    let second = output(second).expect(1).stderr;
+    assert!(second.contains("another process abandoned this handover"), "{second}");
+    go_on(first).expect(0);
+    assert!(!world.read(NOTES).contains("second"));
+}

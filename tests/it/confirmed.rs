@@ -2,6 +2,7 @@
 //! disks that do not sync.
 
 use super::publish::Site;
+use super::shared_branch::Team;
 use super::support::*;
 
 const STEPS: &str = "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"publish\"\nkind = \"publish\"\n";
@@ -84,21 +85,28 @@ fn a_delivery_that_the_disk_does_not_sync_is_still_due() {
     if !is_installed("strace") {
         return skip("strace is not installed");
     }
-    let site = site(BRANCH, "20s");
-    site.world.run(&["run", "--note", "one"]).expect(0);
-    let before = site.world.read(".agent-handover/publish.json");
-    let delivered = |ledger: &str| serde_json::from_str::<serde_json::Value>(ledger).unwrap()["delivered"].clone();
-    let mut strace = site.world.clean("strace");
-    strace.args(["-qq", "-o", "/dev/null", "-e", "trace=syncfs", "-e", "inject=syncfs:error=EIO", BINARY]);
-    strace.args(["run", "--note", "two"]).env("AGENT_HANDOVER_TEST_IDS", seed("unsynced"));
-    let output = finish(&mut strace);
-    assert_ne!(output.code, 0, "{}", output.seen());
-    assert!(output.stderr.contains("cannot sync the file system of"), "{}", output.stderr);
-    site.world.run(&["check"]).expect(1);
-    let after = site.world.read(".agent-handover/publish.json");
-    assert_eq!(delivered(&after), delivered(&before), "a power cut may undo it");
-    site.world.run(&["run", "--resume"]).expect(0);
-    assert_delivered_once(&site, BRANCH, &["one", "two"]);
+    // Before the branch moves here, and before the delivery counts.
+    for when in ["1+", "2+"] {
+        let site = site(BRANCH, "20s");
+        site.world.run(&["run", "--note", "one"]).expect(0);
+        let delivered = || {
+            let ledger: serde_json::Value =
+                serde_json::from_str(&site.world.read(".agent-handover/publish.json")).unwrap();
+            ledger["delivered"].clone()
+        };
+        let before = delivered();
+        let mut strace = site.world.clean("strace");
+        let inject = format!("inject=syncfs:error=EIO:when={when}");
+        strace.args(["-qq", "-o", "/dev/null", "-e", "trace=syncfs", "-e", &inject, BINARY]);
+        strace.args(["run", "--note", "two"]).env("AGENT_HANDOVER_TEST_IDS", seed("unsynced"));
+        let output = finish(&mut strace);
+        assert_ne!(output.code, 0, "{when}: {}", output.seen());
+        assert!(output.stderr.contains("cannot sync the file system of"), "{when}: {}", output.stderr);
+        site.world.run(&["check"]).expect(1);
+        assert_eq!(delivered(), before, "{when}: a power cut may undo it");
+        site.world.run(&["run", "--resume"]).expect(0);
+        assert_delivered_once(&site, BRANCH, &["one", "two"]);
+    }
 }
 
 /// Nobody knows where the repository of such a worktree is, so every file system is synced.
@@ -130,4 +138,23 @@ fn a_pull_after_the_ledger_was_lost_keeps_what_was_committed_here_only() {
     assert_eq!(site.world.read(NOTES).matches("\ntwo\n").count(), 1);
     site.world.run(&["push"]).expect(0);
     assert_delivered_once(&site, BRANCH, &["one", "two"]);
+}
+
+#[test]
+fn other_published_files_reach_other_machines_and_come_back_changed() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    for machine in [a, b] {
+        let paths = "paths = [\"memory\", \".agent-history\", \"plans\"]\n";
+        let config = machine.read("handover.toml").replace("type = \"git\"\n", &format!("type = \"git\"\n{paths}"));
+        machine.write("handover.toml", config);
+    }
+    a.write("plans/next.md", "first\n");
+    a.run(&["run", "--note", "of a"]).expect(0);
+    b.run(&["pull"]).expect(0).stderr_ignored("whose memory it is");
+    assert_eq!(b.read("plans/next.md"), "first\n");
+    b.write("plans/next.md", "second\n");
+    b.run(&["run", "--note", "of b"]).expect(0).stderr_ignored("whose memory it is");
+    a.run(&["pull"]).expect(0).stderr_ignored("whose memory it is");
+    assert_eq!(a.read("plans/next.md"), "second\n");
 }

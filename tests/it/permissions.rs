@@ -156,3 +156,15 @@ fn a_child_whose_log_cannot_be_written_is_not_started_and_the_words_wait() {
     give(&world, &["run", "--resume"]).expect(0).stderr_ignored("progress");
     assert_eq!(world.read(NOTES).matches("\nmore words\n").count(), 1);
 }
+
+#[test]
+fn a_handoff_is_archived_although_the_memory_cannot_be_written() {
+    let Some(world) = world() else { return };
+    change(&world, "a-w", "memory");
+    let created = give(&world, &["history", "create", "--goal", "the parser", "--next", "Fix the lexer"]).expect(0);
+    assert!(created.stderr.contains("the current state does not have it yet"), "{}", created.stderr);
+    change(&world, "u+w", "memory");
+    let listed = give(&world, &["history", "list"]).expect(0).stdout;
+    assert!(listed.contains("the parser"), "{listed}");
+    give(&world, &["check"]).expect(2);
+}

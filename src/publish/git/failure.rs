@@ -256,6 +256,11 @@ mod tests {
             ("remote: error: refusing to update checked out branch: refs/heads/b", "`b` is checked out", "a bare one"),
             ("fatal: Authentication failed for 'https://x/'", "origin does not let this user in", "without a question"),
             ("error: file write error: No space left on device", "there is no space left", "make room"),
+            (
+                "error: remote unpack failed: unable to create temporary object directory",
+                "the repository behind origin cannot be written to",
+                "mounted read-only",
+            ),
             ("fatal: not a git repository: '.git'", "this is not a git repository", "git init"),
         ] {
             let error = explain_words(said);
