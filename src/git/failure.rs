@@ -353,9 +353,9 @@ pub(super) fn is_missing_branch(said: &str) -> bool {
 
 #[cfg(test)]
 impl Failure {
-    /// What a git that says this makes.
+    /// What a git that says this while it pushes makes.
     pub(crate) fn for_test(said: &str) -> Failure {
-        Failure::of_git("`git push` failed", said)
+        Failure::of_git("`git push` failed", said).at_remote()
     }
 }
 

@@ -259,3 +259,21 @@ fn words_said_after_a_merge_that_was_killed_at_its_end_are_neither_lost_nor_doub
     }
     assert_eq!(repository.run(&main, &["check"]).expect(0).stdout, "no handover on record\n", "nothing waits");
 }
+
+#[test]
+fn notes_that_were_compacted_apart_are_compacted_once_they_are_merged() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    repository.run(&main, &["run", "--note", "said in main"]).expect(0);
+    let old = "memory/layer1/2026-06/t-2026-06-01.md";
+    repository.world.write(old, "an old note\n");
+    let Some(compacted) = with_read_only_main(&repository, &topic, "\"$BINARY\" compact; echo \"exit $?\"") else {
+        return skip("this machine lets nobody make a mount");
+    };
+    assert!(compacted.stdout.ends_with("exit 0\n"), "{}", compacted.seen());
+    assert!(repository.world.exists(old));
+    let _ = merge(&repository, &main);
+    assert!(!repository.world.exists(old));
+    assert!(repository.world.read("memory/layer3/2026-06-t-archive.md").contains("an old note"));
+    assert_eq!(repository.world.read(NOTES).matches("\nsaid in main\n").count(), 1);
+}

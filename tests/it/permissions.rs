@@ -168,3 +168,14 @@ fn a_handoff_is_archived_although_the_memory_cannot_be_written() {
     assert!(listed.contains("the parser"), "{listed}");
     give(&world, &["check"]).expect(2);
 }
+
+#[test]
+fn a_command_that_cannot_be_recorded_during_a_pause_says_so() {
+    let Some(world) = world() else { return };
+    world.write("PAUSE", "");
+    change(&world, "a-w", ".agent-handover/checkpoint.db");
+    let refused = give(&world, &["memory", "add", "decision", "said while paused"]);
+    assert!(![0, 3].contains(&refused.code), "{}", refused.seen());
+    assert!(refused.stderr.contains("nothing was recorded, because of the error above"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("PAUSE"), "{}", refused.stderr);
+}

@@ -234,3 +234,15 @@ fn a_dry_run_looks_for_the_programs_of_command_steps() {
         world.run(&["run", "--dry-run"]).expect(0);
     }
 }
+
+#[test]
+fn a_published_path_outside_of_the_repository_is_refused_and_everything_stays_here() {
+    let world = with_remote("[backend]\ntype = \"git\"\npaths = [\"memory\", \"link\"]\n");
+    std::fs::create_dir(world.path("../outside")).unwrap();
+    std::os::unix::fs::symlink("../outside", world.path("link")).unwrap();
+    let output = world.run(&["run", "--note", "said"]).expect(1);
+    assert!(output.stderr.contains("`link` is outside the repository"), "{}", output.stderr);
+    assert!(output.stderr.contains("name paths inside it under `paths`"), "{}", output.stderr);
+    assert!(world.read(NOTES).contains("\nsaid\n"));
+    assert!(!refs(&world).contains("agent-handover"), "nothing was committed");
+}

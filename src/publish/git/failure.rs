@@ -257,7 +257,7 @@ mod tests {
             ("fatal: Authentication failed for 'https://x/'", "origin does not let this user in", "without a question"),
             ("error: file write error: No space left on device", "there is no space left", "make room"),
             (
-                "error: remote unpack failed: unable to create temporary object directory",
+                "error: remote unpack failed: unable to create temporary object directory\n! x:b [remote rejected] (unpacker error)",
                 "the repository behind origin cannot be written to",
                 "mounted read-only",
             ),
@@ -268,6 +268,8 @@ mod tests {
             assert!(error.hints().iter().any(|hint| hint.contains(remedy)), "{said}: {:?}", error.hints());
             assert_eq!(error.causes().len(), 1, "git's own words stay: {said}");
         }
+        let error = explain_words("fatal: detected dubious ownership in repository at '/x'");
+        assert!(error.message().starts_with("git refuses this repository"), "{}", error.message());
     }
 
     #[test]
