@@ -262,3 +262,26 @@ fn sessions_of_another_checkpoint_are_adopted_as_far_as_they_were_handed_over() 
     here.adopt_sessions(&known, "/tree").unwrap();
     assert_eq!(here.session("codex", "s").unwrap().unwrap().handed_over, 90);
 }
+
+/// `check` and `status` read a database of 0.1.0 and change nothing in it.
+#[test]
+fn a_reader_of_a_database_of_0_1_0_finds_nothing_of_what_came_later() {
+    let directory = crate::base::scratch::directory();
+    let path = directory.path().join("c.db");
+    let file = CheckpointFile::beside(&path);
+    let mut store = Store::open(&file).unwrap();
+    let run = record(&mut store, "A");
+    schema::as_of_0_1_0(&store.connection).unwrap();
+    drop(store);
+    let reader = Store::read(&file).unwrap().unwrap();
+    assert_eq!(reader.oldest_unfinished().unwrap().map(|run| run.id).as_deref(), Some("A"));
+    assert!(reader.texts(run).unwrap().is_empty());
+    assert_eq!(reader.words("claude-code", "s").unwrap().0, 0);
+    assert_eq!(reader.kept_out("claude-code", "s").unwrap(), None);
+    assert!(reader.all_sessions().unwrap().is_empty());
+    assert_eq!(reader.count_open_sessions().unwrap(), 0);
+    assert!(reader.all_receipts().unwrap().is_empty());
+    // A writer brings it up to date and loses nothing.
+    drop(reader);
+    assert_eq!(Store::open(&file).unwrap().oldest_unfinished().unwrap().map(|run| run.id).as_deref(), Some("A"));
+}

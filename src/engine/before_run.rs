@@ -88,9 +88,6 @@ pub(super) fn restore(
     memory: &Path,
     history: &Path,
 ) -> Option<String> {
-    if plan.destination.is_local() {
-        return None;
-    }
     let backend = publish::backend(&plan.destination.backend).ok()?;
     let files = files_of(project, plan, memory, history);
     let run = DeliveredRun { id: &session.run, tag: &session.tag, at: session.at };
@@ -122,9 +119,6 @@ pub(super) fn is_reset(project: &Project, brake: &Brake, plan: &Plan, session: &
 /// where the files are not part of the user's work tree.
 pub(super) fn keep(project: &Project, run: &str, at: DateTime<FixedOffset>) -> Result<()> {
     let plan = &Plan::of(&project.config);
-    if plan.destination.is_local() {
-        return Ok(());
-    }
     let memory = project::place(&project.memory_root, &plan.memory_dir)?;
     let history = project::place(&project.memory_root, &plan.history_dir)?;
     let files = files_of(project, plan, &memory, &history);

@@ -180,3 +180,82 @@ fn words_of_a_worktree_whose_config_names_other_directories_are_merged_by_any_ha
         assert_eq!(repository.status(&main), "");
     }
 }
+
+#[test]
+fn a_session_that_begins_merges_what_was_kept_apart() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    if !say_apart(&repository, &topic, "said apart") {
+        return;
+    }
+    repository.begin(&main, "aaaa-1", "Go on");
+    let notes = || std::fs::read_to_string(repository.world.path(NOTES)).unwrap_or_default();
+    wait_until("the hook's child to merge", || notes().contains("\nsaid apart\n"));
+    wait_until("the hook's child to end", || repository.run(&main, &["check"]).code != 4);
+    let status = repository.run(&main, &["status"]).expect(0).stdout;
+    assert!(!status.contains("agent-handover run --resume"), "{status}");
+    assert_eq!(notes().matches("\nsaid apart\n").count(), 1);
+}
+
+/// Puts a config with a failing step into a worktree, and hands over there while the main one cannot be written.
+fn fail_apart(repository: &Repository, worktree: &Path) -> bool {
+    let config = "[[step]]\nname = \"note\"\nkind = \"note\"\n[[step]]\nname = \"gate\"\nkind = \"command\"\n\
+        run = [\"test\", \"-e\", \"open\"]\n";
+    std::fs::write(worktree.join("handover.toml"), config).unwrap();
+    let script = "\"$BINARY\" run --quiet --note 'said apart'; echo \"exit $?\"";
+    let Some(output) = with_read_only_main(repository, worktree, script) else {
+        skip("this machine lets nobody make a mount");
+        return false;
+    };
+    assert!(output.stdout.ends_with("exit 1\n"), "{}", output.seen());
+    drop(output.stderr_ignored("the step fails"));
+    true
+}
+
+#[test]
+fn a_handover_that_fails_apart_is_reported_until_it_is_finished() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    if !fail_apart(&repository, &topic) {
+        return;
+    }
+    let merged = repository.run(&main, &["run", "--resume"]);
+    assert!(merged.stderr.contains(": step 'gate' failed"), "{}", merged.seen());
+    let count = || repository.world.read(NOTES).matches("\nsaid apart\n").count();
+    assert_eq!(count(), 1, "the words are here, although the handover is not finished");
+    let check = repository.run(&main, &["check"]).expect(1).stdout;
+    assert!(check.contains("interrupted"), "{check}");
+    std::fs::write(topic.join("open"), "").unwrap();
+    let _ = merge(&repository, &main);
+    assert_eq!(count(), 1);
+    repository.run(&main, &["run", "--note", "said later"]).expect(0);
+    repository.run(&main, &["check"]).expect(2);
+}
+
+/// A process that merges may be killed after everything is merged and before the copy is put away.
+#[test]
+fn words_said_after_a_merge_that_was_killed_at_its_end_are_neither_lost_nor_doubled() {
+    let repository = Repository::new();
+    let (main, topic) = (repository.main(), repository.add("topic"));
+    if !say_apart(&repository, &topic, "said first") {
+        return;
+    }
+    let copy = repository.world.home().join(".local/state/agent-handover/apart");
+    let before = Files::read(&copy);
+    let _ = merge(&repository, &main);
+    before.write(&copy, |_| None);
+    for entry in std::fs::read_dir(&copy).unwrap() {
+        let database = entry.unwrap().path().join(".agent-handover/checkpoint.db");
+        if database.exists() {
+            let database = rusqlite::Connection::open(database).unwrap();
+            database.execute("INSERT OR IGNORE INTO meta (key, value) VALUES ('retired', '')", []).unwrap();
+        }
+    }
+    assert!(say_apart(&repository, &topic, "said second"));
+    let _ = merge(&repository, &main);
+    let notes = repository.world.read(NOTES);
+    for note in ["said first", "said second"] {
+        assert_eq!(notes.matches(&format!("\n{note}\n")).count(), 1, "{note}: {notes}");
+    }
+    assert_eq!(repository.run(&main, &["check"]).expect(0).stdout, "no handover on record\n", "nothing waits");
+}

@@ -147,6 +147,27 @@ fn what_was_committed_offline_has_a_hint_and_a_push_merges_it() {
     assert_has_notes(b, &["of a", "of b"]);
 }
 
+/// The user's commit stays here, and what was said before it travels without it.
+#[test]
+fn what_was_committed_offline_below_a_commit_of_the_users_is_delivered() {
+    let team = Team::with(CONFIG);
+    let (a, b) = team.pair();
+    b.git(&["remote", "set-url", "origin", "/nonexistent/remote.git"]);
+    b.run(&["run", "--note", "one of b"]).expect(1).stderr_ignored("the remote is gone");
+    commit(b, "code of b");
+    b.git(&["remote", "set-url", "origin", team.path().to_str().unwrap()]);
+    a.run(&["run", "--note", "one of a"]).expect(0);
+    b.run(&["run", "--note", "two of b"]).expect(0);
+    assert!(!team.remote_log().contains("code of b"), "{}", team.remote_log());
+    a.git(PULLS[0]);
+    assert_has_notes(a, &["one of a", "one of b", "two of b"]);
+    b.git(PULLS[1]);
+    assert_has_notes(b, &["one of a", "one of b", "two of b"]);
+    assert_eq!((b.git(&["status", "--porcelain"]), b.read("code of b")), (String::new(), "code of b\n".into()));
+    b.git(&["push", "--quiet", "origin", "main"]);
+    assert!(team.remote_log().contains("code of b"), "{}", team.remote_log());
+}
+
 #[test]
 fn a_remote_that_is_gone_is_reported_as_that_although_it_had_another_history() {
     let team = Team::with(CONFIG);

@@ -190,6 +190,96 @@ fn branches_of_strangers_beside_the_shared_one_hide_none_of_a_machine() {
     assert!(!a.home().join("calls").exists(), "what cannot be merged is fetched again and again");
 }
 
+/// Puts a branch beside the shared one whose files are missing from the remote.
+fn break_one_beside(team: &Team, machine: &World, name: &str) {
+    let tree = machine.git(&["rev-parse", &format!("{BRANCH}^{{tree}}")]);
+    let identity = ["-c", "user.name=b", "-c", "user.email=b@localhost"];
+    machine.write("lost.md", name);
+    let blob = machine.git(&["hash-object", "-w", "lost.md"]);
+    let listed = format!("{}100644 blob {}\tlost.md\n", machine.git(&["ls-tree", tree.trim()]), blob.trim());
+    machine.write("listed", listed);
+    let made = machine.clean("sh").args(["-c", "git mktree < listed"]).output().unwrap();
+    let tree = String::from_utf8(made.stdout).unwrap();
+    let commit = machine.git(&[&identity[..], &["commit-tree", tree.trim(), "-p", BRANCH, "-m", "x"]].concat());
+    machine.git(&["push", "--quiet", "origin", &format!("{}:refs/heads/{BRANCH}-machines/{name}", commit.trim())]);
+    let blob = blob.trim();
+    std::fs::remove_file(team.path().join("objects").join(&blob[..2]).join(&blob[2..])).unwrap();
+}
+
+#[test]
+fn a_broken_branch_beside_the_shared_one_and_one_that_vanishes_hide_none_of_a_machine() {
+    let team = Team::of(3);
+    let (a, b, c) = (&team.machines[0], &team.machines[1], &team.machines[2]);
+    a.run(&["run", "--note", "first"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    c.run(&["pull"]).expect(0);
+    break_one_beside(&team, b, "0000000000000000");
+    say_beside(&team, b, "of b", "fedcba9876543210");
+    // A branch that is listed, and gone when it is fetched.
+    let gone = format!("refs/heads/{BRANCH}-machines/1111111111111111");
+    let identity = ["-c", "user.name=b", "-c", "user.email=b@localhost"];
+    let tree = format!("{BRANCH}^{{tree}}");
+    let commit = b.git(&[&identity[..], &["commit-tree", &tree, "-p", BRANCH, "-m", "x"]].concat());
+    b.git(&["push", "--quiet", "origin", &format!("{}:{gone}", commit.trim())]);
+    let script = format!(
+        "case \" $* \" in *' fetch '*) $GIT --git-dir={} update-ref -d {gone};; esac; exec \"$GIT\" \"$@\"",
+        team.path().display()
+    );
+    let path = c.stand_in_for_git(&script);
+    finish(c.command(&["pull"]).env("PATH", path)).expect(0).stderr_ignored("what is not here yet is reported");
+    assert_eq!(count(&notes(c), "of b"), 1, "{}", notes(c));
+    c.run(&["run", "--note", "of c"]).expect(0);
+    let all = notes_on_branch(&team);
+    assert_eq!((count(&all, "of b"), count(&all, "of c")), (1, 1), "{all}");
+}
+
+#[test]
+fn a_remote_that_removes_no_branch_gets_everything_and_is_not_asked_each_time() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    team.git(&["config", "receive.denyDeletes", "true"]);
+    a.run(&["run", "--note", "first"]).expect(0);
+    b.run(&["pull"]).expect(0);
+    say_beside(&team, b, "of b", "fedcba9876543210");
+    let not_removed = || {
+        let ledger: serde_json::Value = serde_json::from_str(&a.read(".agent-handover/publish.json")).unwrap();
+        ledger["not_removed"].as_str().unwrap().to_owned()
+    };
+    a.run(&["run", "--note", "of a"]).expect(0);
+    let remembered = not_removed();
+    assert!(!remembered.is_empty() && beside(&team).len() == 1);
+    a.run(&["run", "--note", "again"]).expect(0);
+    assert_eq!(not_removed(), remembered);
+    let all = notes_on_branch(&team);
+    assert_eq!((count(&all, "of b"), count(&all, "of a"), count(&all, "again")), (1, 1, 1), "{all}");
+    // Another one that is merged is a reason to ask again.
+    team.git(&["config", "receive.denyDeletes", "false"]);
+    b.run(&["pull"]).expect(0);
+    say_beside(&team, b, "more of b", "0123456789abcdef");
+    a.run(&["run", "--note", "at last"]).expect(0);
+    assert_eq!((beside(&team).len(), not_removed()), (0, String::new()));
+}
+
+/// A copy of a project has the name that the project has beside the branch.
+#[test]
+fn two_machines_of_one_name_beside_the_branch_lose_nothing() {
+    let team = Team::of(2);
+    let (a, b) = (&team.machines[0], &team.machines[1]);
+    a.run(&["run", "--note", "first"]).expect(0);
+    b.run(&["run", "--note", "second"]).expect(0);
+    say_beside(&team, a, "of the copy", "fedcba9876543210");
+    let ledger = b.read(".agent-handover/publish.json");
+    assert!(ledger.contains("\"aside\":\"\""), "{ledger}");
+    b.write(".agent-handover/publish.json", ledger.replace("\"aside\":\"\"", "\"aside\":\"fedcba9876543210\""));
+    run_losing(b, &faster_machine(&team, 3), "of the slow one").expect(0);
+    assert_eq!(beside(&team).len(), 2, "{:?}", beside(&team));
+    a.run(&["run", "--note", "last"]).expect(0);
+    let all = notes_on_branch(&team);
+    for note in ["first", "second", "of the copy", "of the slow one", "last"] {
+        assert_eq!(count(&all, note), 1, "{note}: {all}");
+    }
+}
+
 /// Two projects in one repository share the branch. Only the machines of a project know how to merge what it says.
 #[test]
 fn what_another_project_in_the_repository_pushed_beside_the_branch_is_left_to_it() {

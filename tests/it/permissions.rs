@@ -108,3 +108,63 @@ fn a_lock_that_cannot_be_opened_is_named_with_the_way_out() {
     std::fs::remove_file(world.path(".agent-handover/lock")).unwrap();
     give(&world, &["run", "--resume"]).expect(0);
 }
+
+/// SQLite needs a file of shared memory beside the database. A backup or a copy on a read-only disk has none.
+#[test]
+fn a_database_in_a_directory_that_cannot_be_written_is_read_without_its_shared_memory() {
+    let Some(world) = world() else { return };
+    std::fs::remove_file(world.path(".agent-handover/checkpoint.db-shm")).unwrap();
+    change(&world, "a-w", ".agent-handover");
+    let before = world.everything();
+    give(&world, &["check"]).expect(2);
+    let status = give(&world, &["status"]).expect(0).stdout;
+    assert!(status.contains("status: completed"), "{status}");
+    assert_eq!(world.everything(), before, "reading changes nothing");
+    assert_eq!(std::fs::read_dir(world.path("../tmp")).unwrap().count(), 0, "the copy is gone");
+    change(&world, "u+w", ".agent-handover");
+    give(&world, &["run", "--quiet", "--note", "more words"]).expect(0);
+}
+
+/// Without a durable id the next command would take the new database for a stranger's.
+#[test]
+fn a_new_database_whose_id_can_be_kept_nowhere_is_not_made() {
+    let Some(world) = world() else { return };
+    std::fs::remove_dir_all(world.path(".agent-handover")).unwrap();
+    change(&world, "a-w", "../home/.local/state/agent-handover");
+    change(&world, "a-w", "../tmp");
+    let failed = give(&world, &["run", "--note", "more words"]);
+    assert_ne!(failed.code, 0);
+    let sentence = "the id of this project's database cannot be kept in your own state";
+    assert!(failed.stderr.contains(sentence), "{}", failed.stderr);
+    change(&world, "u+w", "../home/.local/state/agent-handover");
+    change(&world, "u+w", "../tmp");
+    give(&world, &["run", "--note", "more words"]).expect(0).stderr_ignored("progress");
+    assert_eq!(world.read(NOTES).matches("\nmore words\n").count(), 1);
+    give(&world, &["check"]).expect(2);
+}
+
+#[test]
+fn a_child_whose_log_cannot_be_written_is_not_started_and_the_words_wait() {
+    let Some(world) = world() else { return };
+    std::fs::create_dir(world.path(".agent-handover/log")).unwrap();
+    change(&world, "a-w", ".agent-handover/log");
+    let failed = give(&world, &["run", "--detach", "--note", "more words"]);
+    assert_ne!(failed.code, 0, "{}", failed.seen());
+    assert!(failed.stderr.contains(".agent-handover/log"), "{}", failed.stderr);
+    give(&world, &["check"]).expect(1);
+    std::fs::remove_dir(world.path(".agent-handover/log")).unwrap();
+    give(&world, &["run", "--resume"]).expect(0).stderr_ignored("progress");
+    assert_eq!(world.read(NOTES).matches("\nmore words\n").count(), 1);
+}
+
+#[test]
+fn a_handoff_is_archived_although_the_memory_cannot_be_written() {
+    let Some(world) = world() else { return };
+    change(&world, "a-w", "memory");
+    let created = give(&world, &["history", "create", "--goal", "the parser", "--next", "Fix the lexer"]).expect(0);
+    assert!(created.stderr.contains("the current state does not have it yet"), "{}", created.stderr);
+    change(&world, "u+w", "memory");
+    let listed = give(&world, &["history", "list"]).expect(0).stdout;
+    assert!(listed.contains("the parser"), "{listed}");
+    give(&world, &["check"]).expect(2);
+}

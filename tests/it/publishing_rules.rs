@@ -115,6 +115,10 @@ fn allow_says_where_the_config_publishes() {
     let output = world.run(&["allow"]).expect(0);
     let sentence = "Publishing: commits memory, .agent-history on the branch `agent-handover` and pushes it to origin.";
     assert!(output.stderr.contains(sentence), "{}", output.stderr);
+    let world = with_remote("[backend]\ntype = \"git\"\nrepo_dir = \"notes\"\npush = false\n");
+    let output = world.run(&["allow"]).expect(0);
+    let sentence = "on the branch `main` of the repository in `notes` and does not push it.";
+    assert!(output.stderr.contains(sentence), "{}", output.stderr);
 }
 
 #[test]
@@ -190,6 +194,17 @@ fn a_dry_run_names_what_is_missing() {
     world.run(&["run", "--dry-run"]).expect(0);
     world.git(&["remote", "set-url", "origin", "https://example.invalid/x.git"]);
     world.run(&["run", "--dry-run"]).expect(0);
+    // An address in the place of a name: only one on this machine can be looked for.
+    let named = |remote: &str| publish.replace("\"git\"\n", &format!("\"git\"\nremote = \"{remote}\"\n"));
+    world.write("handover.toml", named("../nowhere.git"));
+    let output = world.run(&["run", "--dry-run"]).expect(1);
+    assert!(output.stderr.contains("nowhere.git` does not exist"), "{}", output.stderr);
+    world.write("handover.toml", named("https://example.invalid/x.git"));
+    world.run(&["run", "--dry-run"]).expect(0);
+    std::fs::write(world.path(".git/config"), "[core\n").unwrap();
+    let output = world.run(&["run", "--dry-run"]);
+    assert_ne!(output.code, 0, "{}", output.seen());
+    assert!(output.stderr.contains("git cannot use `$WORLD/project`"), "{}", output.stderr);
 }
 
 #[test]

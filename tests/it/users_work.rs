@@ -263,3 +263,34 @@ fn words_that_cannot_be_kept_are_not_reported_as_kept() {
     assert!(!output.stderr.contains("what was said is kept"), "{}", output.stderr);
     assert!(output.stderr.contains("what was said is only in memory .agent-history"), "{}", output.stderr);
 }
+
+#[test]
+fn what_is_kept_survives_the_state_directory() {
+    let site = site_in(Work::Merge);
+    std::fs::remove_dir_all(site.world.path(".agent-handover")).unwrap();
+    site.world.git(&["reset", "--quiet", "--hard"]);
+    assert!(!site.world.read(NOTES).contains("two"), "git has taken it away");
+    let output = site.world.run(&["run", "--note", "three", "--current-state", "state three"]).expect(0);
+    drop(output.stderr_ignored("it may say what was restored"));
+    assert_published(&site, "without the state directory", &["one", "two", "three"], "state three");
+    assert_eq!(site.world.git(&["for-each-ref", "refs/agent-handover/kept"]), "");
+}
+
+#[test]
+fn words_before_the_first_commit_are_kept_during_the_users_work() {
+    let world = World::with_config(CONFIG);
+    world.git(&["init", "--quiet", "--initial-branch=main"]);
+    world.write(".git/BISECT_LOG", "");
+    world.run(&["run", "--note", "said early"]).expect(1).stderr_ignored("a bisect is in progress");
+    assert_ne!(world.git(&["for-each-ref", "refs/agent-handover/kept"]), "");
+    for directory in ["memory", ".agent-history"] {
+        std::fs::remove_dir_all(world.path(directory)).unwrap();
+    }
+    std::fs::remove_file(world.path(".git/BISECT_LOG")).unwrap();
+    world.write("handover.toml", CONFIG.replace("timeout", "push = false\ntimeout"));
+    world.run(&["run", "--note", "said later"]).stderr_ignored("the older run wants a remote");
+    let notes = world.read(NOTES);
+    for note in ["said early", "said later"] {
+        assert_eq!(notes.matches(&format!("\n{note}\n")).count(), 1, "{note}: {notes}");
+    }
+}

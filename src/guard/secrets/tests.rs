@@ -466,3 +466,23 @@ fn a_token_that_was_broken_into_lines_is_found_whole() {
         assert_eq!(find(harmless), [], "{harmless}");
     }
 }
+
+#[test]
+fn many_secrets_are_counted_and_all_of_them_are_taken_out() {
+    let (_, one) = examples().swap_remove(0);
+    let text = format!("{one}\n").repeat(25);
+    let keep_out = |on_secret, text: &mut String| Policy { on_secret, allowed: &[] }.keep_out([("note", text)]);
+    let refused = keep_out(OnSecret::Refuse, &mut text.clone()).unwrap_err();
+    assert!(format!("{refused:?}").contains("5 more in the note"), "{refused:?}");
+    let mut redacted = text.clone();
+    let told = keep_out(OnSecret::Redact, &mut redacted).unwrap();
+    assert_eq!(told.len(), 21);
+    assert!(find(&redacted).is_empty() && !redacted.contains(&one));
+}
+
+#[test]
+fn an_id_that_sorts_by_time_is_no_secret() {
+    let named = |value: &str| format!("session_token = \"{value}\"");
+    assert!(find(named("01ARZ3NDEKTSV4RRFFQ69G5FAV")).is_empty());
+    assert!(!find(named("91ARZ3NDEKTSV4RRFFQ69G5FAU")).is_empty(), "it is not one");
+}

@@ -250,6 +250,27 @@ mod tests {
     }
 
     #[test]
+    fn each_way_to_be_refused_has_a_sentence_of_its_own_and_a_remedy() {
+        for (said, sentence, remedy) in [
+            ("remote: error: GH006: Protected branch update failed", "origin protects the branch `b`", "allow pushes"),
+            ("remote: error: refusing to update checked out branch: refs/heads/b", "`b` is checked out", "a bare one"),
+            ("fatal: Authentication failed for 'https://x/'", "origin does not let this user in", "without a question"),
+            ("error: file write error: No space left on device", "there is no space left", "make room"),
+            (
+                "error: remote unpack failed: unable to create temporary object directory",
+                "the repository behind origin cannot be written to",
+                "mounted read-only",
+            ),
+            ("fatal: not a git repository: '.git'", "this is not a git repository", "git init"),
+        ] {
+            let error = explain_words(said);
+            assert!(error.message().starts_with(sentence), "{said}: {}", error.message());
+            assert!(error.hints().iter().any(|hint| hint.contains(remedy)), "{said}: {:?}", error.hints());
+            assert_eq!(error.causes().len(), 1, "git's own words stay: {said}");
+        }
+    }
+
+    #[test]
     fn words_that_nobody_knows_are_reported_as_they_are() {
         let error = explain_words("fatal: something else");
         assert_eq!(error.one_line(), "`git push` failed: fatal: something else");
