@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::Signal;
 
 use super::{env, fs};
 
@@ -58,7 +58,8 @@ pub(crate) fn at(point: &'static str) {
     match fault {
         Fault::Signal { point: theirs, nth, signal, passed } => {
             if theirs == point && passed.fetch_add(1, Ordering::Relaxed) + 1 == *nth {
-                let _ = kill_process(getpid(), *signal);
+                // For this thread. One for the process may reach another thread, and this one would go on meanwhile.
+                let _ = signal_hook::low_level::raise(signal.as_raw());
             }
         }
         Fault::Record(file) => drop(fs::append(file, &[format!("{} {point}", std::process::id())])),

@@ -75,8 +75,8 @@ impl Store {
         }
     }
 
-    /// Refuses a database that came from elsewhere, and returns its id. Whose a database is was asked before; here it is asked of the file that is
-    /// really open.
+    /// Refuses a database that came from elsewhere, and returns its id. Whose a database is was asked before; here it is
+    /// asked of the file that is really open.
     pub(super) fn refuse_foreign(&self, version: i32) -> Result<Option<String>, Failure> {
         let CheckpointFile { path, ids, accepts, .. } = &self.file;
         let id = self.state_id(version)?;

@@ -8,6 +8,7 @@
 //!    no run but ours.
 //! 4. 0.1.0 wrote into this project, which kept no record. Everything is ours until the first write, which adopts it.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -120,6 +121,12 @@ impl Provenance {
     /// Who vouches for texts of the history.
     pub(crate) fn of_history(&self) -> &Voucher {
         &self.history
+    }
+
+    /// Whether the handoff of an entry may be ours, by the name of its file. Reads nothing.
+    pub(crate) fn may_own(&self, entry: &SessionEntry) -> bool {
+        let name = Path::new(entry.get("file")).file_name().and_then(OsStr::to_str).unwrap_or_default();
+        history_keys::may_be_ours(name, &self.history) || self.history.vouches_for_all()
     }
 
     /// The handoff of an entry, if it is ours and says what the entry says.

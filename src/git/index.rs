@@ -2,7 +2,8 @@
 //!
 //! Formats 2 and 3 have each name as it is, so a name that is nowhere in the file is not in the index. Everything else is
 //! left to git: a name that is in the file, which may be there for another reason; format 4, which shortens names; an index
-//! that is split over two files; one whose entries stand for whole directories; and a large one.
+//! that is split over two files; one whose entries stand for whole directories; a large one; and names beyond ASCII, which a
+//! file system may spell in another way than the index.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ fn looked_up(start: &Path, paths: &[PathBuf]) -> Option<bool> {
     let top = fs::real(top);
     let below = |path: &PathBuf| {
         let below = fs::resolve(path).ok()?.strip_prefix(&top).ok()?.to_path_buf();
-        (!below.as_os_str().is_empty()).then_some(below)
+        (!below.as_os_str().is_empty() && below.as_os_str().as_bytes().is_ascii()).then_some(below)
     };
     let names = paths.iter().map(below).collect::<Option<Vec<PathBuf>>>().filter(|_| !is_elsewhere)?;
     let index = match Anchor::new(&found.private).read_within(Path::new("index"), MAX_INDEX) {
@@ -96,8 +97,9 @@ mod tests {
         repository.git(&["add", "memory"]);
         assert!(!repository.has_none_of("memory"));
         assert!(!has_none_of(repository.0.path(), &["not/there", "memory"].map(|path| repository.0.path().join(path))));
-        // A name that only contains the one that is looked for is for git to decide.
+        // A name that only contains the one that is looked for is for git to decide, and so is one that has two spellings.
         assert!(!repository.has_none_of("inside"));
+        assert!(!repository.has_none_of("m\u{e9}moire"));
     }
 
     #[test]

@@ -71,7 +71,7 @@ fn of_name_without_directory(name: &str) -> OwnKey {
 }
 
 /// Whether this user may have written the archive with this file name. Whether it is ours, its document says.
-pub(super) fn may_be_ours(name: &str, voucher: &Voucher) -> bool {
+pub(crate) fn may_be_ours(name: &str, voucher: &Voucher) -> bool {
     voucher.has(&of_name(name)) || voucher.has(&of_name_without_directory(name))
 }
 

@@ -183,7 +183,7 @@ fn act(project: &Project, call: &Call) -> Result<Done> {
     if call.is_subagent || is_subagent_by_transcript() {
         return Ok(Done::nothing("a sub-agent's session is part of another's"));
     }
-    // It takes longer than all the rest of a session start, so it is asked first.
+    // git takes longer to look at the work tree than all the rest of a session start takes, so it is asked first.
     let is_start = call.event == Event::SessionStart && project.config.warms_up;
     let work_tree = if is_start { WorkTree::ask_if_used(project) } else { None };
     let mut record = Record::of(project);

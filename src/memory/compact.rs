@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, NaiveDate};
@@ -93,6 +94,21 @@ struct DayFile<'s> {
     seen: Seen,
 }
 
+/// What is to be compacted, and when to stop.
+struct Order<'a> {
+    selection: &'a Selection,
+    brake: &'a Brake,
+    /// Held by whoever changes files. Months are read at the same time and changed one after the other, so a pause lets no
+    /// other month be changed.
+    turn: Mutex<()>,
+}
+
+impl Order<'_> {
+    fn stop(&self) -> Option<Stop> {
+        self.brake.pressed().filter(|_| !self.selection.dry_run)
+    }
+}
+
 impl Memory {
     /// Whether there are notes to compact. Looks at names only.
     pub(crate) fn has_notes(&self, selection: &Selection) -> Result<bool> {
@@ -124,7 +140,8 @@ impl Memory {
             progress(done, total);
             done += some.iter().copied().flatten().map(|source| source.files.len()).sum::<usize>();
             let _lock = if selection.dry_run { None } else { Some(self.lock_archives()?) };
-            for rolled in parallel::map(some, |month| self.roll_month(month, selection, brake)) {
+            let order = Order { selection, brake, turn: Mutex::new(()) };
+            for rolled in parallel::map(some, |month| self.roll_month(month, &order)) {
                 let Compaction { rolled, stopped, unreadable } = rolled?;
                 compaction.rolled.extend(rolled);
                 compaction.unreadable.extend(unreadable);
@@ -139,14 +156,14 @@ impl Memory {
     }
 
     /// Moves the notes of one month. The caller holds the lock.
-    fn roll_month(&self, sources: &[MonthNotes], selection: &Selection, brake: &Brake) -> Result<Compaction> {
+    fn roll_month(&self, sources: &[MonthNotes], order: &Order<'_>) -> Result<Compaction> {
         let mut compaction = Compaction::default();
         for source in sources {
-            if let Some(stop) = brake.pressed().filter(|_| !selection.dry_run) {
-                compaction.stopped = Some(stop);
+            compaction.stopped = order.stop();
+            if compaction.stopped.is_some() {
                 break;
             }
-            let rolled = self.roll(source, selection, &mut compaction.unreadable)?;
+            let rolled = self.roll(source, order, &mut compaction)?;
             compaction.rolled.extend(rolled);
         }
         Ok(compaction)
@@ -182,7 +199,8 @@ impl Memory {
     }
 
     /// Moves one month and tag. `None` if the archive did not change and there was no note to remove.
-    fn roll(&self, source: &MonthNotes, selection: &Selection, unreadable: &mut Vec<Error>) -> Result<Option<Rolled>> {
+    fn roll(&self, source: &MonthNotes, order: &Order<'_>, compaction: &mut Compaction) -> Result<Option<Rolled>> {
+        let (selection, unreadable) = (order.selection, &mut compaction.unreadable);
         let path = self.archive_path(source.month, &source.tag);
         // Somebody may have put a link there meanwhile.
         if let Err(error) = self.anchor.require_regular(&path) {
@@ -215,6 +233,11 @@ impl Memory {
         };
         if selection.dry_run {
             return Ok((is_new || !selection.keep_notes && count > 0).then_some(rolled));
+        }
+        let _turn = order.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        compaction.stopped = order.stop();
+        if compaction.stopped.is_some() {
+            return Ok(None);
         }
         if is_new {
             self.anchor.replace(&path, &new)?;

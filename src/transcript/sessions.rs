@@ -163,12 +163,19 @@ fn sessions_at(
 
 /// Whether the transcript says that its session is a subagent's.
 pub fn is_subagent(agent: &str, path: &Path) -> bool {
-    let about = format::of_agent(agent).and_then(|format| about(format, path).ok()?);
-    about.is_some_and(|about| about.is_subagent)
+    // Every end of a session asks this, and needs no text that is fit to be kept.
+    let begun = format::of_agent(agent).and_then(|format| beginning(format, path).ok()?);
+    begun.is_some_and(|draft| draft.found.is_subagent && !draft.found.cwd.is_empty())
 }
 
 /// What the first records of a file say about its session. `None` if they do not name its directory.
 fn about(format: &'static TranscriptFormat, path: &Path) -> Result<Option<Transcript>> {
+    let about = beginning(format, path)?.map(Draft::finish);
+    Ok(about.filter(|about| !about.cwd.is_empty()))
+}
+
+/// What the first records of a file say about its session, as they say it. `None` if it is no transcript of this format.
+fn beginning(format: &'static TranscriptFormat, path: &Path) -> Result<Option<Draft>> {
     let Some(mut file) = source::open_beginning(path)? else { return Ok(None) };
     let mut draft = Draft::of(format.name);
     if let Some(id) = (format.id)(path) {
@@ -184,8 +191,7 @@ fn about(format: &'static TranscriptFormat, path: &Path) -> Result<Option<Transc
         draft.found.cwd.is_empty() || !is_one
     };
     source::head(&mut file, u64::MAX, take).map_err(|cause| crate::error::Error::io("read", path, cause))?;
-    let about = draft.finish();
-    Ok((is_one && !about.cwd.is_empty()).then_some(about))
+    Ok(is_one.then_some(draft))
 }
 
 #[cfg(test)]

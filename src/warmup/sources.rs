@@ -23,8 +23,9 @@ use crate::recap;
 const ELSEWHERE: usize = 3;
 /// How many sessions before the last one are shown.
 const BEFORE: usize = 8;
-/// How many of them are read: some may be a stranger's.
-const BEFORE_READ: usize = 40;
+/// How many are looked at to find them: some may be a stranger's. Beyond the first of them, only those are read whose file
+/// may be ours by its name.
+const BEFORE_LOOKED: usize = 40;
 /// How many databases from elsewhere are named.
 const NAMED_DATABASES: usize = 2;
 /// A larger current state is refused rather than read.
@@ -193,8 +194,9 @@ impl Sources {
                 let shown = elsewhere(open).into_iter();
                 let strange = shown.filter(|entry| sort(provenance.owns_entry(&history, entry)));
                 whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
-                let before = superseded(open).into_iter();
-                let own = before.filter_map(|entry| provenance.own_handoff(&history, entry));
+                let before = superseded(open).into_iter().enumerate();
+                let near = before.filter(|(place, entry)| *place < BEFORE || provenance.may_own(entry));
+                let own = near.filter_map(|(_, entry)| provenance.own_handoff(&history, entry));
                 self.before = own.take(BEFORE).collect();
             }
         }
@@ -412,7 +414,7 @@ fn superseded(open: &OpenHandoff) -> Vec<&SessionEntry> {
     let is_of_place = |entry: &&SessionEntry| {
         entry.origin().is_empty() && is_same_place(last, (entry.get("current_branch"), entry.get("agent")))
     };
-    open.earlier.iter().filter(is_of_place).take(BEFORE_READ).collect()
+    open.earlier.iter().filter(is_of_place).take(BEFORE_LOOKED).collect()
 }
 
 /// Whether branch and agent are the same. A person who gives a note names no agent and goes on where any agent stopped.

@@ -159,3 +159,32 @@ fn a_session_start_opens_no_more_files_however_many_sessions_there_were() {
     assert_eq!(each_once.len(), 8, "{after_30:#?}");
     assert_eq!(after_12.len(), after_30.len(), "{after_12:#?}\n{after_30:#?}");
 }
+
+#[test]
+fn a_session_start_opens_few_archives_of_strangers_and_finds_ours_behind_them() {
+    let world = World::with_git();
+    let mut first = world.command(&["run", "--note", "the first part is ours. next: part 2"]);
+    finish(first.env("AGENT_HANDOVER_TEST_NOW", "2026-11-13T10:00:00Z")).expect(0).stderr_ignored("progress");
+    let sessions = world.path(".agent-history/sessions");
+    let ours = std::fs::read_dir(&sessions).unwrap().next().unwrap().unwrap().path();
+    let (text, id) = (std::fs::read_to_string(&ours).unwrap(), ours.file_stem().unwrap().to_str().unwrap().to_owned());
+    for n in 0..30 {
+        // Theirs are of the day after, and so newer than ours.
+        let of_stranger = text.replace(&id, &format!("s{n:03}")).replace("is ours", &format!("is theirs, {n}"));
+        let of_stranger = of_stranger.replace("2026-11-13", "2026-11-14");
+        let file = sessions.join(format!("s{n:03}.md"));
+        std::fs::write(&file, of_stranger).unwrap();
+        // Otherwise git reads them, too: they could have changed since they were added.
+        let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        std::fs::File::options().append(true).open(&file).unwrap().set_modified(long_ago).unwrap();
+    }
+    // What git tracks came with the repository unless this user's own record has it.
+    world.git(&["add", "--force", ".agent-history"]);
+    world.git(&["-c", "user.name=t", "-c", "user.email=t@example", "commit", "-qm", "x"]);
+    world.run(&["run", "--note", "the second part is ours. next: part 3"]).expect(0);
+    let Some(opened) = opened_at_start(&world) else { return skip("strace is not installed") };
+    let archives: Vec<&String> = opened.iter().filter(|file| file.contains("/sessions/")).collect();
+    assert!(archives.len() <= 12, "{archives:#?}");
+    let page = world.run(&["warmup"]).expect(0).stdout;
+    assert!(page.contains("the second part is ours") && page.contains("the first part is ours"), "{page}");
+}

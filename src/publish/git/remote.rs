@@ -83,13 +83,13 @@ impl Publisher<'_> {
         Ok(found)
     }
 
-    /// Pushes a commit to our own branch and asks whether it arrived. `theirs` is what the remote is known to have.
+    /// Pushes a commit to our own branch and makes sure that it arrived. `theirs` is what the remote is known to have.
     pub(super) fn push_own(&mut self, commit: &str, theirs: Option<&str>) -> Result<Pushed> {
         self.stop_if_pressed()?;
         self.refuse_secrets_in_push(commit, theirs)?;
         self.check_remote_alive()?;
-        // What is pushed to is what is read: its answer to the push is enough, and it can be asked about the branches of
-        // machines at the same time.
+        // If a push goes where the remote is read, the answer to the push is enough. The branches of machines are listed
+        // at the same time.
         let listing = if self.git().pushes_where_it_reads(self.remote()) {
             self.git().begin_listing(self.remote(), &self.asides()).ok()
         } else {
