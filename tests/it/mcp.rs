@@ -631,7 +631,8 @@ fn a_capture_that_is_killed_is_whole_or_absent() {
             assert_eq!(world.strays(), [""; 0], "{point}:{nth}");
         }
     }
-    assert!(reached > 5, "{reached}");
+    // A sample: `SWEEPS=all` tries every pass. No git process is among them.
+    assert!(reached > 4, "{reached}");
 }
 
 #[allow(non_snake_case, reason = "a constant that needs to be built")]
