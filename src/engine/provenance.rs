@@ -123,10 +123,12 @@ impl Provenance {
         &self.history
     }
 
-    /// Whether the handoff of an entry may be ours, by the name of its file. Reads nothing.
-    pub(crate) fn may_own(&self, entry: &SessionEntry) -> bool {
+    /// Whether the handoff of an entry may be ours, by the name of its file or by its place. Reads no file.
+    pub(crate) fn may_own(&self, history: &History, entry: &SessionEntry) -> bool {
         let name = Path::new(entry.get("file")).file_name().and_then(OsStr::to_str).unwrap_or_default();
-        history_keys::may_be_ours(name, &self.history) || self.history.vouches_for_all()
+        history_keys::may_be_ours(name, &self.history)
+            || history.vouches_for_place(entry, &self.history)
+            || self.history.vouches_for_all()
     }
 
     /// The handoff of an entry, if it is ours and says what the entry says.

@@ -31,10 +31,15 @@ pub(super) fn has_none_of(start: &Path, paths: &[PathBuf]) -> bool {
 fn looked_up(start: &Path, paths: &[PathBuf]) -> Option<bool> {
     let top = top_level(start)?;
     let found = directories(top)?;
-    let is_elsewhere = found.is_bare() || Settings::read(&found.common).worktree(&found.common).is_some();
-    let top = fs::real(top);
+    // A linked worktree may have settings of its own.
+    let has_worktree = |directory: &Path| Settings::read(directory).worktree(directory).is_some();
+    let is_elsewhere =
+        found.is_bare() || has_worktree(&found.common) || found.is_linked() && has_worktree(&found.private);
+    let (top, here) = (fs::real(top), fs::resolve(start).ok()?);
     let below = |path: &PathBuf| {
-        let below = fs::resolve(path).ok()?.strip_prefix(&top).ok()?.to_path_buf();
+        // git follows the links to the directory in which it runs and none below it, where links can be in the index.
+        let real = here.join(path.strip_prefix(start).ok()?);
+        let below = fs::resolve(path).ok().filter(|found| *found == real)?.strip_prefix(&top).ok()?.to_path_buf();
         (!below.as_os_str().is_empty() && below.as_os_str().as_bytes().is_ascii()).then_some(below)
     };
     let names = paths.iter().map(below).collect::<Option<Vec<PathBuf>>>().filter(|_| !is_elsewhere)?;
@@ -112,6 +117,14 @@ mod tests {
     #[test]
     fn a_path_counts_where_it_leads() {
         let repository = Repository::new();
+        // A link in the place of a directory is in the index itself.
+        std::os::unix::fs::symlink("memory", repository.0.path().join("shortcut")).unwrap();
+        repository.git(&["add", "shortcut"]);
+        assert!(repository.has_none_of("memory"));
+        assert!(!repository.has_none_of("shortcut"));
+        assert!(!repository.has_none_of("memory/../shortcut"));
+        let shortcut = repository.0.path().join("shortcut");
+        assert!(has_none_of(&shortcut, &[shortcut.join("note.md")]));
         std::os::unix::fs::symlink("src", repository.0.path().join("alias")).unwrap();
         assert!(!repository.has_none_of("alias/main.rs"));
         let outside = crate::base::scratch::directory();
@@ -152,5 +165,13 @@ mod tests {
         assert!(has_none_of(&linked, &[linked.join("memory")]));
         assert!(!has_none_of(&linked, &[linked.join("src")]));
         assert!(!repository.has_none_of("memory"));
+        repository.git(&["config", "extensions.worktreeConfig", "true"]);
+        let status = std::process::Command::new("git")
+            .current_dir(&linked)
+            .args(["config", "--worktree", "core.worktree"])
+            .arg(linked.join("deep"))
+            .status();
+        assert!(status.unwrap().success());
+        assert!(!has_none_of(&linked, &[linked.join("memory")]));
     }
 }

@@ -2,6 +2,7 @@
 //! not change, so the digest of one holds for as long as it exists.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -182,7 +183,9 @@ pub(crate) fn of_file(path: &Path, file: &[u8]) -> (Vec<OwnKey>, bool) {
     }
     if path.parent() == Some(Path::new("sessions")) && path.extension().is_some_and(|ending| ending == "md") {
         let handoff = Handoff::parse(&text).unwrap_or_default();
-        return (of_handoff(&text, &handoff), true);
+        let mut keys = of_handoff(&text, &handoff);
+        keys.extend(path.file_name().and_then(OsStr::to_str).map(of_name));
+        return (keys, true);
     }
     if path.parent() == Some(Path::new(TALK)) {
         return (vec![of_talk(file)], false);
@@ -232,6 +235,8 @@ impl History {
             let status = own_status(&handoff, &of_document(&text, &handoff), &voucher).to_owned();
             statuses.insert(format!("sessions/{name}"), status);
             keys.extend(of_handoff(&text, &handoff));
+            // Other tools may name the file by something else than the session.
+            keys.push(of_name(&name));
         }
         keys.extend(log_lines(&self.decisions_log()?).map(of_decision));
         keys.extend(of_lifecycle(&self.lifecycle().unwrap_or_default()));
@@ -243,6 +248,12 @@ impl History {
         let disputed = index.sessions.iter().filter(is_disputed);
         keys.extend(disputed.map(|entry| of_end(entry.get("session_id"), entry.get("status"))));
         Ok((keys, statuses.len()))
+    }
+
+    /// Whether the place of the archive of an entry makes it ours, if it says nothing else: see [`Voucher::owns`]. Reads no file.
+    pub(crate) fn vouches_for_place(&self, entry: &SessionEntry, voucher: &Voucher) -> bool {
+        let path = self.inside(entry.get("file"));
+        path.is_ok_and(|path| voucher.owns(&of_name("").in_file(&path), ""))
     }
 
     /// The key of the archive of an entry; `None` if it cannot be read or the entry says something else than the archive.

@@ -24,7 +24,7 @@ const ELSEWHERE: usize = 3;
 /// How many sessions before the last one are shown.
 const BEFORE: usize = 8;
 /// How many are looked at to find them: some may be a stranger's. Beyond the first of them, only those are read whose file
-/// may be ours by its name.
+/// may be ours by its name or its place.
 const BEFORE_LOOKED: usize = 40;
 /// How many databases from elsewhere are named.
 const NAMED_DATABASES: usize = 2;
@@ -195,7 +195,7 @@ impl Sources {
                 let strange = shown.filter(|entry| sort(provenance.owns_entry(&history, entry)));
                 whose.earlier = strange.map(|entry| entry.get("session_id").to_owned()).collect();
                 let before = superseded(open).into_iter().enumerate();
-                let near = before.filter(|(place, entry)| *place < BEFORE || provenance.may_own(entry));
+                let near = before.filter(|(place, entry)| *place < BEFORE || provenance.may_own(&history, entry));
                 let own = near.filter_map(|(_, entry)| provenance.own_handoff(&history, entry));
                 self.before = own.take(BEFORE).collect();
             }

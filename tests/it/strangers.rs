@@ -423,3 +423,60 @@ fn a_session_of_a_stranger_supersedes_none_of_ours() {
     world.write(INDEX, format!("{index}{theirs}"));
     assert!(warmup(&world).contains("Write our parser"), "{}", warmup(&world));
 }
+
+/// Writes an archive like the only one of ours, of an earlier or later day, for a session with this id and goal.
+fn archive(world: &World, file: &str, id: &str, day: &str, goal: &str) {
+    let sessions = world.path(".agent-history/sessions");
+    let is_ours = |path: &std::path::PathBuf| path.file_stem().unwrap().to_str().unwrap().contains("part-is-ours");
+    let ours = std::fs::read_dir(&sessions).unwrap().map(|entry| entry.unwrap().path()).find(is_ours).unwrap();
+    let text = std::fs::read_to_string(&ours).unwrap().replace(ours.file_stem().unwrap().to_str().unwrap(), id);
+    let text = text.replace("the first part is ours", goal).replace("2026-11-13", day);
+    std::fs::write(sessions.join(file), text).unwrap();
+}
+
+fn first_part() -> World {
+    let world = World::with_git();
+    let mut first = world.command(&["run", "--note", "the first part is ours. next: part 2"]);
+    finish(first.env("AGENT_HANDOVER_TEST_NOW", "2026-11-13T10:00:00Z")).expect(0).stderr_ignored("progress");
+    world
+}
+
+/// Nine archives that are not ours, newer than `first_part`.
+fn newer_archives_of_strangers(world: &World) -> Vec<String> {
+    let names = (0..9).map(|n| format!("s{n:03}.md"));
+    names
+        .inspect(|name| archive(world, name, name.strip_suffix(".md").unwrap(), "2026-11-14", "theirs"))
+        .map(|name| format!(".agent-history/sessions/{name}"))
+        .collect()
+}
+
+#[test]
+fn an_accepted_session_is_found_behind_many_of_strangers_whatever_its_file_is_called() {
+    let world = first_part();
+    archive(&world, "by-another-tool.md", "accepted", "2026-11-12", "the part that was accepted");
+    world.git(&["add", "--force", ".agent-history"]);
+    world.run(&["allow", "--memory"]).expect(0);
+    newer_archives_of_strangers(&world);
+    world.git(&["add", "--force", ".agent-history"]);
+    world.run(&["run", "--note", "the second part is ours. next: part 3"]).expect(0);
+    let page = world.run(&["warmup"]).expect(0).stdout;
+    for shown in ["the second part is ours", "the first part is ours", "the part that was accepted"] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+}
+
+#[test]
+fn a_session_that_only_its_place_makes_ours_is_found_behind_files_that_others_can_write() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = first_part();
+    archive(&world, "another-tool.md", "another-tool", "2026-11-12", "the part of another tool");
+    for open in newer_archives_of_strangers(&world) {
+        std::fs::set_permissions(world.path(&open), std::fs::Permissions::from_mode(0o666)).unwrap();
+    }
+    world.run(&["run", "--note", "the second part is ours. next: part 3"]).expect(0);
+    let page = world.run(&["warmup"]).expect(0).stdout;
+    for shown in ["the second part is ours", "the first part is ours", "the part of another tool"] {
+        assert!(page.contains(shown), "{shown}: {page}");
+    }
+    assert!(!page.contains("theirs"), "{page}");
+}
