@@ -20,6 +20,11 @@ pub(crate) fn new_state_id() -> Result<String> {
     new_id("state")
 }
 
+/// A new id of an index, like that of a database.
+pub(crate) fn new_index_id() -> Result<String> {
+    new_id("index")
+}
+
 /// `sort` keeps pinned ids of one process apart.
 fn new_id(sort: &str) -> Result<String> {
     let millis = u64::try_from(clock::now().timestamp_millis()).unwrap_or(0);

@@ -46,8 +46,16 @@ pub(crate) fn is_possible() -> bool {
 /// Makes a new id and keeps it durably, with the mark of the file that gets it. `None` without a home directory that
 /// can be written.
 pub(crate) fn create(mark: &str) -> Result<Option<String>> {
+    keep_new(ids::new_state_id()?, mark)
+}
+
+/// The same for an index of search.
+pub(crate) fn create_for_index(mark: &str) -> Result<Option<String>> {
+    keep_new(ids::new_index_id()?, mark)
+}
+
+fn keep_new(id: String, mark: &str) -> Result<Option<String>> {
     let Some(directory) = place() else { return Ok(None) };
-    let id = ids::new_state_id()?;
     let kept = write_id(&directory, &id, mark).or_else(|error| match spare() {
         Some(spare) => write_id(&spare, &id, mark).map_err(|_| error),
         None => Err(error),

@@ -23,6 +23,7 @@ pub(crate) fn carry_out_due(project: &Project, listener: &mut Listener<'_>) -> R
     let mut backlog = Backlog::find(project, &mut store)?;
     loop {
         let swept = backlog.hand_over_next(project, &mut store)?;
+        tracing::debug!(recorded = swept.recorded, is_whole = swept.is_whole, "sweep");
         if swept.recorded > 0 {
             match Lock::try_take(&project.lock())? {
                 Some(lock) => drained = engine::drain_unattended(project, &mut store, lock, listener)?,

@@ -52,7 +52,7 @@ impl Index {
     /// Opens the index of a project if there is one that can be used.
     pub(crate) fn open_existing(project: &Project) -> Option<Index> {
         let file = IndexFile::of(project);
-        file.names().into_iter().find_map(|path| Some(Index::of(file.usable(&path)?, Some(path))))
+        file.names().into_iter().find_map(|path| Some(Index::of(file.look(&path).usable()?, Some(path))))
     }
 
     /// Removes a damaged index and opens a new one.
@@ -102,7 +102,7 @@ impl IndexFile {
         if !state_ids::is_possible() || !self.anchor.is_directory(&self.state) {
             return None;
         }
-        if let Some(found) = self.names().into_iter().find_map(|path| Some((self.usable(&path)?, path))) {
+        if let Some(found) = self.names().into_iter().find_map(|path| Some((self.look(&path).usable()?, path))) {
             return Some(found);
         }
         // Two processes must not replace the same file.
@@ -114,41 +114,42 @@ impl IndexFile {
         } else {
             self.state.join(format!("index-{}.db", state_ids::make_word().ok()?))
         };
-        if let Some(connection) = self.usable(&path) {
-            return Some((connection, path));
-        }
-        if self.is_out_of_reach(&path) {
-            return None;
+        match self.look(&path) {
+            Found::Usable(connection) => return Some((connection, path)),
+            Found::OutOfReach => return None,
+            Found::Useless => {}
         }
         self.remove(&path);
         self.create(&path).map(|connection| (connection, path))
     }
 
-    /// The database at the path, if this user's program made it and it can be used.
-    fn usable(&self, path: &Path) -> Option<Connection> {
-        let about = self.anchor.about(path).ok()??;
-        if fs::is_foreign_owner(about.owner) || !self.is_regular(path) {
-            return None;
+    /// Looks once whether this user's program made the database at the path, and whether it can be used. A second look could
+    /// find another reason than the first.
+    fn look(&self, path: &Path) -> Found {
+        let about = self.anchor.about(path).ok().flatten();
+        if about.is_none_or(|about| fs::is_foreign_owner(about.owner)) || !self.is_regular(path) {
+            return Found::Useless;
         }
-        let connection = self.connect(path).ok()?;
-        let is_current = schema::is_current(&connection).ok()?;
-        let id = schema::id(&connection).ok()??;
-        let is_ours = state_ids::standing(&id, &mark(path)?) == Standing::Met;
-        (is_current && is_ours).then_some(connection)
-    }
-
-    /// Whether the database may be sound, and cannot be opened now.
-    fn is_out_of_reach(&self, path: &Path) -> bool {
-        let is_there = self.anchor.is_taken(path) && self.is_regular(path);
-        let opened = || self.connect(path).and_then(|connection| schema::is_current(&connection));
-        is_there && opened().is_err_and(|error| is_passing(&error))
+        let asked = self.connect(path).and_then(|connection| {
+            let id = if schema::is_current(&connection)? { schema::id(&connection)? } else { None };
+            Ok((connection, id))
+        });
+        let is_ours = |id: &str| mark(path).is_some_and(|mark| state_ids::standing(id, &mark) == Standing::Met);
+        match asked {
+            Ok((connection, Some(id))) if is_ours(&id) => Found::Usable(connection),
+            Err(error) if is_passing(&error) => Found::OutOfReach,
+            other => {
+                tracing::debug!(error = ?other.err(), "the index cannot be used");
+                Found::Useless
+            }
+        }
     }
 
     /// Creates the index at a path where nothing is.
     fn create(&self, path: &Path) -> Option<Connection> {
         self.anchor.create_private_if_absent(path).ok().filter(|()| self.is_regular(path))?;
         let mut connection = self.connect(path).ok()?;
-        let id = state_ids::create(&mark(path)?).ok()??;
+        let id = state_ids::create_for_index(&mark(path)?).ok()??;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).ok()?;
         schema::create(&transaction, &id).and_then(|()| transaction.commit()).ok()?;
         Some(connection)
@@ -192,6 +193,24 @@ impl IndexFile {
             name.push(suffix);
             PathBuf::from(name)
         })
+    }
+}
+
+/// What is at the place of the index.
+enum Found {
+    Usable(Connection),
+    /// Nothing, or something that another one may replace.
+    Useless,
+    /// The database may be sound, and cannot be opened now.
+    OutOfReach,
+}
+
+impl Found {
+    fn usable(self) -> Option<Connection> {
+        match self {
+            Found::Usable(connection) => Some(connection),
+            Found::Useless | Found::OutOfReach => None,
+        }
     }
 }
 

@@ -578,7 +578,9 @@ fn the_end_of_a_session_brings_the_index_up_to_date() {
     let mut command = world.command(&["hook", "--agent", "claude-code"]);
     finish(command.stdin(std::fs::File::open(world.path("../payload")).unwrap())).expect(0).stderr_ignored("the story");
     let has_it = || {
-        let index = rusqlite::Connection::open(world.path(INDEX)).ok();
+        // Not to write: that would make an empty file, while the other process makes its own.
+        let to_read = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let index = rusqlite::Connection::open_with_flags(world.path(INDEX), to_read).ok();
         let sql = "SELECT count(*) FROM document WHERE session = 'ended'";
         index.and_then(|index| index.query_row(sql, [], |row| row.get::<_, i64>(0)).ok()) == Some(1)
     };

@@ -289,7 +289,8 @@ fn an_agent_and_a_hook_start_the_program_only_with_consent() {
     };
     end_session(&Transcript::of(&world, "bridge", "2026-11-10T09:00:00Z"));
     wait_until("the index", || {
-        let index = rusqlite::Connection::open(world.path(".agent-handover/index.db"));
+        let to_read = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let index = rusqlite::Connection::open_with_flags(world.path(".agent-handover/index.db"), to_read);
         let passages =
             |index: rusqlite::Connection| index.query_row("SELECT count(*) FROM passage", [], |row| row.get(0));
         index.and_then(passages).is_ok_and(|passages: i64| passages >= 5)
