@@ -334,9 +334,10 @@ impl Store {
         self.query(|connection| connection.prepare(&sql)?.query_map(parameters, read_run)?.collect())
     }
 
-    /// The plan of a run that did not complete.
-    pub(crate) fn plan(&self, run: i64) -> Result<String> {
-        self.ask(|connection| connection.query_row("SELECT plan FROM run WHERE seq = ?1", [run], |row| row.get(0)))
+    /// The plan of a run that did not complete; `None` if another process removed its record.
+    pub(crate) fn plan(&self, run: i64) -> Result<Option<String>> {
+        let sql = "SELECT plan FROM run WHERE seq = ?1";
+        self.ask(|connection| connection.query_row(sql, [run], |row| row.get(0)).optional().map(Option::flatten))
     }
 
     /// The plan and the inputs of a run that did not complete; completed runs no longer have them.

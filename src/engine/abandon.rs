@@ -69,7 +69,7 @@ fn clear_up(project: &Project, store: &Store, run: &Run) -> Result<()> {
             step.attempts,
         )?;
     }
-    let plan = store.plan(run.seq)?;
+    let Some(plan) = store.plan(run.seq)? else { return Ok(()) };
     match Plan::from_json(&plan).and_then(|plan| project::place(&project.memory_root, &plan.memory_dir)) {
         Ok(memory) => Memory::at(&project.memory_root, memory).sweep(),
         // Another version recorded this plan, so where it wrote is unknown.

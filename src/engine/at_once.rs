@@ -226,8 +226,10 @@ fn interrupted(store: &Store) -> Result<Vec<Run>> {
 /// The step of a command that has begun; `None` for a handover, and for a command that waits since a pause.
 fn has_begun(store: &Store, run: &Run) -> Result<Option<RecordedStep>> {
     let Some(step) = command_step(store, run)? else { return Ok(None) };
-    let is_at_once =
-        || -> Result<bool> { Ok(Plan::from_json(&store.plan(run.seq)?).is_ok_and(|p| p.at_once.is_some())) };
+    let is_at_once = || -> Result<bool> {
+        let plan = store.plan(run.seq)?.map(|plan| Plan::from_json(&plan));
+        Ok(plan.is_some_and(|plan| plan.is_ok_and(|plan| plan.at_once.is_some())))
+    };
     Ok((step.state == StepState::Intended || is_at_once()?).then_some(step))
 }
 
@@ -248,7 +250,8 @@ pub(super) enum Claim {
 /// Waits until no other process carries out this run, if it is a command.
 pub(super) fn claim(project: &Project, store: &Store, run: &Run) -> Result<Claim> {
     if command_step(store, run)?.is_none() {
-        return Ok(Claim::NotNeeded);
+        // A command that is done leaves no record.
+        return Ok(if store.run(run.seq)?.is_some() { Claim::NotNeeded } else { Claim::Finished });
     }
     let alone = lock(project)?;
     let is_unfinished = store.run(run.seq)?.is_some_and(|run| run.status == RunStatus::Unfinished);
@@ -302,4 +305,36 @@ impl Watched {
 fn time_and_length(anchor: &Anchor, path: &Path) -> Option<(SystemTime, u64)> {
     let about = anchor.about(path).ok().flatten()?;
     Some((about.modified, about.length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::CheckpointFile;
+    use crate::config::Vocabulary;
+    use crate::project::Options;
+
+    /// A process lists what is unfinished, and only then looks at each run. A command may end in between.
+    #[test]
+    fn a_command_whose_record_is_gone_was_finished_by_another_process() {
+        let directory = crate::base::scratch::directory();
+        let vocabulary = Vocabulary { kinds: Vec::new(), backends: Vec::new() };
+        let project = Project::open(directory.path(), &Options::default(), &vocabulary).unwrap();
+        let store = Store::open(&CheckpointFile::beside(&directory.path().join("c.db"))).unwrap();
+        let gone = Run {
+            seq: 7,
+            id: "gone".to_owned(),
+            status: RunStatus::Unfinished,
+            recorded_at: String::new(),
+            finished_at: None,
+            agent: String::new(),
+            tag: String::new(),
+            head: None,
+            worktree: String::new(),
+            branch: String::new(),
+        };
+        assert!(matches!(claim(&project, &store, &gone), Ok(Claim::Finished)));
+        assert!(has_begun(&store, &gone).unwrap().is_none());
+        assert_eq!(store.plan(gone.seq).unwrap(), None);
+    }
 }

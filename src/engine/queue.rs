@@ -124,9 +124,9 @@ pub(super) fn drain_locked(
 /// The unfinished runs that may be carried out although nobody asked for it, and those that need consent.
 pub(crate) fn due(project: &Project, store: &Store) -> Result<(Vec<Run>, Vec<Run>)> {
     let may_run = |run: &Run| {
-        let plan = store.plan(run.seq).and_then(|plan| Plan::from_json(&plan));
+        let plan = store.plan(run.seq).ok().flatten().and_then(|plan| Plan::from_json(&plan).ok());
         let config = seen_by(run, project, store).config;
-        plan.is_ok_and(|plan| plan.may_run_unattended(&config))
+        plan.is_some_and(|plan| plan.may_run_unattended(&config))
     };
     Ok(at_once::waiting(project, store)?.into_iter().partition(may_run))
 }

@@ -68,7 +68,7 @@ fn new_plan(project: &Project, store: &Store, run: &Run) -> Result<Option<NewPla
         return Ok(None);
     }
     // Another version may have recorded a plan that this one cannot read.
-    let recorded = Plan::from_json(&store.plan(run.seq)?).ok();
+    let recorded = store.plan(run.seq)?.and_then(|plan| Plan::from_json(&plan).ok());
     let config = seen_by(run, project, store).config;
     let mut typed = Plan::of(&config);
     if found.iter().any(|step| steps::collects(&step.kind)) && !typed.collects() {
