@@ -51,7 +51,7 @@ fn is_plain(branch: &str) -> bool {
     }) && !branch.contains("..")
 }
 
-/// The only line of a file; `Some(None)` if there is no file, `None` if it has something else than one line.
+/// The only line of a file; `Some(None)` if the file is missing, `None` if it does not have exactly one line.
 fn line(anchor: &Anchor, path: &Path) -> Option<Option<String>> {
     let Some(text) = anchor.read_text(path, MAX_REF).ok()? else { return Some(None) };
     let line = text.strip_suffix('\n')?;

@@ -174,7 +174,7 @@ fn about(format: &'static TranscriptFormat, path: &Path) -> Result<Option<Transc
     Ok(about.filter(|about| !about.cwd.is_empty()))
 }
 
-/// What the first records of a file say about its session, as they say it. `None` if it is no transcript of this format.
+/// What the first records of a file say about its session, as they say it. `None` if it is not a transcript of this format.
 fn beginning(format: &'static TranscriptFormat, path: &Path) -> Result<Option<Draft>> {
     let Some(mut file) = source::open_beginning(path)? else { return Ok(None) };
     let mut draft = Draft::of(format.name);
