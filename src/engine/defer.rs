@@ -107,7 +107,7 @@ pub(crate) fn waiting_commands(project: &Project) -> Result<Option<Vec<(String, 
     let Some(store) = Store::read(&project.checkpoint_file())? else { return Ok(Some(Vec::new())) };
     let mut waiting = Vec::new();
     for run in store.unfinished(DEATHS_TO_PARK)? {
-        // A command that was just done is no longer on record.
+        // The process of the command has just removed this record.
         let Some(plan) = store.plan(run.seq)? else { continue };
         for step in Plan::from_json(&plan)?.steps {
             if !steps::is_deferred(&step.kind) {
